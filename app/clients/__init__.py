@@ -1,0 +1,1 @@
+"""Talk to what is outside the database: embedders, the cache, later models and rerankers."""

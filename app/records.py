@@ -1,0 +1,286 @@
+"""What the steps hand to each other: frozen, plain, free of SQL, HTTP and drivers.
+
+Scores: higher is better. Offsets: 0-based characters (code points), half-open, as Python slices.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Vectors = NDArray[np.float32]  # (n, dim), rows of unit length
+Vector = NDArray[np.float32]  # (dim,), unit length
+
+SplitterName = Literal["fixed", "sentence", "semantic"]
+DocumentState = Literal["active", "disabled"]
+AnswerSource = Literal["qa", "cache", "extractive", "refusal"]
+
+
+# --- spaces and collections ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ModelIdentity:
+    """What makes two vectors comparable: only vectors of one identity may meet."""
+
+    backend: str
+    model: str
+    dim: int
+    query_prefix: str
+    passage_prefix: str
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """One vector space: its own partition of `embedding` and `span_embedding`."""
+
+    id: int
+    identity: ModelIdentity
+
+
+@dataclass(frozen=True, slots=True)
+class Splitting:
+    """How a collection's documents are split. Sizes in characters."""
+
+    splitter: SplitterName = "semantic"
+    size_chars: int = 800
+    overlap_chars: int = 80
+    spans: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """`revision` grows with every change that a search could see."""
+
+    id: int
+    name: str
+    space: Space
+    splitting: Splitting
+    revision: int
+
+
+# --- ingest -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One document as read: `source` is its name within the collection (a relative path, or the caller's id)."""
+
+    source: str
+    title: str
+    media_type: str
+    content: str
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A sentence or a few short ones of a chunk; offsets are within the chunk's text."""
+
+    start_char: int
+    end_char: int
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A piece of a document: `text == content[start_char:end_char]`. `section` is the heading path, "A > B"."""
+
+    ordinal: int
+    start_char: int
+    end_char: int
+    text: str
+    section: str
+    spans: tuple[Span, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Ingested:
+    """What became of one document. `chunks_reused` kept the vectors of equal text."""
+
+    source: str
+    outcome: Literal["added", "updated", "unchanged", "failed"]
+    document_id: int | None = None
+    version: int | None = None
+    chunks: int = 0
+    chunks_reused: int = 0
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A stored document, without its content."""
+
+    id: int
+    collection: str
+    source: str
+    title: str
+    media_type: str
+    metadata: Mapping[str, Any]
+    state: DocumentState
+    version: int
+    chunks: int
+    characters: int
+    created_at: datetime
+    updated_at: datetime
+
+
+# --- questions, candidates, hits ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """The parameters of one search, kept whole in the ledger."""
+
+    top_k: int = 8
+    candidates: int = 100
+    vector_weight: float = 0.5
+    bm25_weight: float = 0.5
+    confidence_c0: float = 0.35
+    k1: float = 1.5
+    b: float = 0.75
+    rerank_depth: int = 20
+    rerank_weight: float = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a person asked of one collection."""
+
+    text: str
+    collection: str
+    ranking: Ranking = field(default_factory=Ranking)
+    use_cache: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class TermStatistic:
+    """One term of a question against one revision of a collection. `count` is its frequency in the question."""
+
+    term: str
+    count: int
+    df: int
+    idf: float
+
+
+@dataclass(frozen=True, slots=True)
+class LexicalStatistics:
+    """Corpus-wide BM25 statistics a search used: live chunks, mean tokens per chunk, the question's terms."""
+
+    live_chunks: int
+    mean_length: float
+    terms: tuple[TermStatistic, ...]
+    bound: float  # highest BM25 the question could reach; > 0 where it has a term
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The union of both recall paths, one row per chunk, all arrays (n,).
+
+    Raw scores: cosine (NaN where the vector path is away) and bm25 (0 where no term matches). Ranks count from 1
+    within a path's own top list, 0 where the chunk is not on it. `*_norm` are in [0, 1], `fused` and `reranked` are
+    comparable only within one question; `span_cosine` is NaN below the rerank depth. `final` ranks count from 1.
+    """
+
+    chunk_ids: Ints
+    cosine: Floats
+    bm25: Floats
+    vector_rank: Ints
+    bm25_rank: Ints
+    vector_norm: Floats
+    bm25_norm: Floats
+    confidence: float
+    fused: Floats
+    fused_rank: Ints
+    span_cosine: Floats
+    reranked: Floats
+    final_rank: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A chunk that a search returns, with every score that put it there."""
+
+    rank: int
+    chunk_id: int
+    document_id: int
+    source: str
+    title: str
+    section: str
+    start_char: int
+    end_char: int
+    text: str
+    text_sha256: str
+    cosine: float | None
+    bm25: float
+    vector_rank: int | None
+    bm25_rank: int | None
+    vector_norm: float
+    bm25_norm: float
+    fused: float
+    span_cosine: float | None
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """Hits in order, and what is needed to explain them."""
+
+    query_id: UUID
+    collection: str
+    revision: int
+    hits: tuple[Hit, ...]
+    confidence: float
+    degraded: tuple[str, ...]
+    timings_ms: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """Where a quote stands: `content[start_char:end_char] == quote` in the document. `number` is its [n] in the answer."""
+
+    number: int
+    chunk_id: int
+    document_id: int
+    source: str
+    title: str
+    section: str
+    start_char: int
+    end_char: int
+    quote: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer with checked citations, or a refusal that names the nearest documents as `hits`."""
+
+    query_id: UUID
+    collection: str
+    revision: int
+    text: str
+    source: AnswerSource
+    generator: str
+    citations: tuple[Citation, ...]
+    hits: tuple[Hit, ...]
+    degraded: tuple[str, ...]
+    timings_ms: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class QaPair:
+    """A curated question and its answer: a direct hit on the exact normalised question."""
+
+    id: int
+    collection: str
+    question: str
+    answer: str
+    state: DocumentState
+    created_at: datetime
+    updated_at: datetime
+
