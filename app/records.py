@@ -100,6 +100,16 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True)
+class SpanScore:
+    """A span of a chunk and its cosine to the question; None where either has no vector."""
+
+    chunk_id: int
+    start_char: int
+    end_char: int
+    cosine: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Ingested:
     """What became of one document. `chunks_reused` kept the vectors of equal text."""
 
@@ -179,27 +189,50 @@ class LexicalStatistics:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidates:
-    """The union of both recall paths, one row per chunk, all arrays (n,).
+class Asked:
+    """A question as both recalls read it. `vector` is None where the embedder is away (then `degraded` says so)."""
 
-    Raw scores: cosine (NaN where the vector path is away) and bm25 (0 where no term matches). Ranks count from 1
-    within a path's own top list, 0 where the chunk is not on it. `*_norm` are in [0, 1], `fused` and `reranked` are
-    comparable only within one question; `span_cosine` is NaN below the rerank depth. `final` ranks count from 1.
+    question: Question
+    collection: Collection
+    tokens: tuple[str, ...]
+    vector: Vector | None
+    degraded: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """The union of the top lists of both paths, ascending chunk ids, all arrays (n,).
+
+    Every chunk carries both raw scores: cosine (NaN where the vector path is away) and bm25 (0 where no term occurs).
+    Ranks count from 1 within a path's own top list, 0 where the chunk is not on it.
     """
 
+    revision: int
     chunk_ids: Ints
     cosine: Floats
     bm25: Floats
     vector_rank: Ints
     bm25_rank: Ints
+    statistics: LexicalStatistics
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Recalled chunks with what each step made of them, all arrays (n,) in the order of `recalled.chunk_ids`.
+
+    `*_norm` and `confidence` are in [0, 1]; `fused` and `score` are comparable only within one question. `score` is
+    `fused` plus the rerank's bonus. `span_cosine` is NaN below the rerank depth and without spans. Ranks count from 1.
+    """
+
+    recalled: Recalled
     vector_norm: Floats
     bm25_norm: Floats
     confidence: float
     fused: Floats
     fused_rank: Ints
     span_cosine: Floats
-    reranked: Floats
-    final_rank: Ints
+    score: Floats
+    rank: Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +261,21 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
+class Quote:
+    """A span of a hit's text that supports an answer; offsets are within the chunk's text."""
+
+    hit: Hit
+    start_char: int
+    end_char: int
+    score: float
+
+    @property
+    def text(self) -> str:
+        """The quoted text, to the letter."""
+        return self.hit.text[self.start_char : self.end_char]
+
+
+@dataclass(frozen=True, slots=True)
 class SearchResult:
     """Hits in order, and what is needed to explain them."""
 
@@ -235,14 +283,14 @@ class SearchResult:
     collection: str
     revision: int
     hits: tuple[Hit, ...]
-    confidence: float
+    confidence: float  # lexical confidence, 0 to 1
     degraded: tuple[str, ...]
     timings_ms: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """Where a quote stands: `content[start_char:end_char] == quote` in the document. `number` is its [n] in the answer."""
+    """Where a quote stands in its document: `content[start_char:end_char] == quote`. `number` is the answer's [n]."""
 
     number: int
     chunk_id: int
@@ -283,4 +331,3 @@ class QaPair:
     state: DocumentState
     created_at: datetime
     updated_at: datetime
-

@@ -14,8 +14,8 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_file=".env", env_ignore_empty=True, extra="ignore", frozen=True)
 
-    ragledger_home: Path = Field(Path("var"), description="Data folder of the embedded services and the converted model")
-    database_url: SecretStr | None = Field(None, description="PostgreSQL 15 to 18 with pgvector >= 0.8; unset: embedded server")
+    ragledger_home: Path = Field(Path("var"), description="Data folder: embedded services, converted model")
+    database_url: SecretStr | None = Field(None, description="PostgreSQL 15 to 18, pgvector >= 0.8; unset: embedded")
     redis_url: SecretStr | None = Field(None, description="Redis or Valkey; unset: embedded Valkey")
 
     collection: str = Field("default", min_length=1, max_length=200, description="Collection used when none is named")
@@ -36,11 +36,13 @@ class Settings(BaseSettings):
     question_max_chars: int = Field(2_000, ge=10, le=100_000, description="Longest question accepted, characters")
 
     answer_cache_seconds: int = Field(3_600, ge=0, description="Life of a cached answer; 0: no cache")
-    redis_timeout_seconds: float = Field(0.05, gt=0, le=10, description="Longest wait for Redis before going on without it")
+    redis_timeout_seconds: float = Field(
+        0.05, gt=0, le=10, description="Longest wait for Redis before going on without"
+    )
     postings_cache_bytes: int = Field(256_000_000, ge=0, description="Memory for decoded postings, per process")
 
     database_pool_max: int = Field(10, ge=1, le=500, description="Connections per process")
-    database_timeout_seconds: float = Field(30, gt=0, le=600, description="Longest wait for a connection or a statement")
+    database_timeout_seconds: float = Field(30, gt=0, le=600, description="Longest wait for a connection, a statement")
 
     host: str = Field("127.0.0.1", description="Address that `ragledger serve` listens on")
     port: int = Field(8000, ge=0, le=65_535, description="Port that `ragledger serve` listens on")

@@ -23,10 +23,12 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
     Uuid,
-    text as literal,
+    text,
 )
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 from sqlmodel import Field, SQLModel
+
+literal = text  # several tables have a column named text
 
 SQLModel.metadata.naming_convention = {
     "pk": "%(table_name)s_pkey",
@@ -135,7 +137,9 @@ class Chunk(SQLModel, table=True):
 
     __tablename__ = "chunk"
     __table_args__ = (
-        ForeignKeyConstraint(["collection_id", "document_id"], ["document.collection_id", "document.id"], ondelete="CASCADE"),
+        ForeignKeyConstraint(
+            ["collection_id", "document_id"], ["document.collection_id", "document.id"], ondelete="CASCADE"
+        ),
         UniqueConstraint("collection_id", "document_id", "ordinal", deferrable=True, initially="DEFERRED"),
         CheckConstraint("start_char >= 0 AND end_char > start_char", name="offsets"),
         Index("chunk_id_idx", "id"),
@@ -268,7 +272,9 @@ class QaPair(SQLModel, table=True):
 class QaEmbedding(SQLModel, table=True):
     __tablename__ = "qa_embedding"
     __table_args__ = (
-        ForeignKeyConstraint(["collection_id", "qa_pair_id"], ["qa_pair.collection_id", "qa_pair.id"], ondelete="CASCADE"),
+        ForeignKeyConstraint(
+            ["collection_id", "qa_pair_id"], ["qa_pair.collection_id", "qa_pair.id"], ondelete="CASCADE"
+        ),
         Index("qa_embedding_collection_id_qa_pair_id_idx", "collection_id", "qa_pair_id"),
         {"postgresql_partition_by": "LIST (space_id)"},
     )
@@ -333,7 +339,9 @@ class QueryHit(SQLModel, table=True):
 
     __tablename__ = "query_hit"
     __table_args__ = (
-        ForeignKeyConstraint(["collection_id", "query_id"], ["query_log.collection_id", "query_log.id"], ondelete="CASCADE"),
+        ForeignKeyConstraint(
+            ["collection_id", "query_id"], ["query_log.collection_id", "query_log.id"], ondelete="CASCADE"
+        ),
     )
     collection_id: int = Field(sa_column=Column(BigInteger, primary_key=True))
     query_id: UUID = Field(sa_column=Column(Uuid, primary_key=True))

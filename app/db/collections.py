@@ -1,0 +1,63 @@
+"""Collections: their space, their settings, their revision."""
+
+from dataclasses import asdict
+from typing import Any
+
+from psycopg.types.json import Jsonb
+
+from app.db import spaces
+from app.db.pool import Db
+from app.db.sql import statement
+from app.errors import CollectionNotFound
+from app.records import Collection, ModelIdentity, Space, Splitting
+
+
+def find(connection: Db, name: str) -> Collection | None:
+    """A collection by name, or None."""
+    row = connection.execute(statement("collections", "find"), {"name": name}).fetchone()
+    return _collection(row) if row else None
+
+
+def get(connection: Db, name: str) -> Collection:
+    """A collection by name. Raises CollectionNotFound."""
+    if (collection := find(connection, name)) is None:
+        raise CollectionNotFound(f"no collection is named {name!r}")
+    return collection
+
+
+def ensure(connection: Db, name: str, identity: ModelIdentity, splitting: Splitting) -> Collection:
+    """A collection by name; where it is new, it gets this model's space and this splitting."""
+    if collection := find(connection, name):
+        return collection
+    space = spaces.ensure(connection, identity)
+    values = {"name": name, "space_id": space.id, "settings": Jsonb({"splitting": asdict(splitting)})}
+    connection.execute(statement("collections", "insert"), values)
+    return get(connection, name)
+
+
+def names(connection: Db) -> list[tuple[str, int, int]]:
+    """Every collection as (name, revision, documents), by name."""
+    return [(row[0], row[1], row[2]) for row in connection.execute(statement("collections", "names"))]
+
+
+def lock(connection: Db, collection_id: int) -> None:
+    """Wait for the other writers of a collection; take it last in a transaction."""
+    connection.execute(statement("collections", "lock"), {"collection_id": collection_id})
+
+
+def bump(connection: Db, collection_id: int) -> int:
+    """Grow the revision, which locks the collection as `lock` does. Returns the new one."""
+    row = connection.execute(statement("collections", "bump"), {"collection_id": collection_id}).fetchone()
+    if row is None:
+        raise CollectionNotFound("the collection was deleted meanwhile")
+    return int(row[0])
+
+
+def delete(connection: Db, name: str) -> bool:
+    """Delete a collection with all that belongs to it. Returns whether there was one."""
+    return connection.execute(statement("collections", "delete"), {"name": name}).rowcount > 0
+
+
+def _collection(row: tuple[Any, ...]) -> Collection:
+    identity = ModelIdentity(backend=row[5], model=row[6], dim=row[7], query_prefix=row[8], passage_prefix=row[9])
+    return Collection(row[0], row[1], Space(row[4], identity), Splitting(**row[2].get("splitting", {})), row[3])

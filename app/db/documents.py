@@ -1,0 +1,174 @@
+"""Documents and their chunks."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from psycopg.types.json import Jsonb
+
+from app.db.pool import Db
+from app.db.sql import statement
+from app.errors import NotFound
+from app.records import Chunk, Document, DocumentState
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What decides whether a source is unchanged."""
+
+    id: int
+    version: int
+    content_sha256: str
+    splitting: Mapping[str, Any]
+    title: str
+    media_type: str
+    metadata: Mapping[str, Any]
+    state: DocumentState
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkDetail:
+    """A chunk with what a reader needs to find it again."""
+
+    id: int
+    document_id: int
+    source: str
+    title: str
+    section: str
+    start_char: int
+    end_char: int
+    text: str
+    text_sha256: str
+
+
+def find(connection: Db, collection_id: int, source: str) -> Stored | None:
+    """The document of a source, or None."""
+    values = {"collection_id": collection_id, "source": source}
+    row = connection.execute(statement("documents", "find"), values).fetchone()
+    return Stored(*row) if row else None
+
+
+def lock(connection: Db, collection_id: int, source: str) -> tuple[int, int] | None:
+    """(id, version) of a source's document, locked until the transaction ends, or None."""
+    values = {"collection_id": collection_id, "source": source}
+    return cast("tuple[int, int] | None", connection.execute(statement("documents", "lock"), values).fetchone())
+
+
+def insert(connection: Db, values: Mapping[str, Any]) -> int:
+    """Insert a document given by the columns' names. Returns its id."""
+    return int(_one(connection, "insert", values)[0])
+
+
+def update(connection: Db, document_id: int, values: Mapping[str, Any]) -> int:
+    """Replace a document's columns. Returns its new version."""
+    return int(_one(connection, "update", {**values, "document_id": document_id})[0])
+
+
+def get(connection: Db, document_id: int) -> Document:
+    """A document. Raises NotFound."""
+    row = connection.execute(statement("documents", "get"), {"document_id": document_id}).fetchone()
+    if row is None:
+        raise NotFound(f"no document has the id {document_id}")
+    return Document(*row)
+
+
+def listed(connection: Db, collection_id: int, *, after: int, limit: int) -> list[Document]:
+    """A page of a collection's documents by id, after the given one."""
+    values = {"collection_id": collection_id, "after": after, "limit": limit}
+    return [Document(*row) for row in connection.execute(statement("documents", "list"), values)]
+
+
+def lock_by_id(connection: Db, document_id: int) -> tuple[int, DocumentState]:
+    """(collection id, state) of a document, locked until the transaction ends. Raises NotFound."""
+    row = connection.execute(statement("documents", "lock_by_id"), {"document_id": document_id}).fetchone()
+    if row is None:
+        raise NotFound(f"no document has the id {document_id}")
+    return row[0], row[1]
+
+
+def set_state(connection: Db, collection_id: int, document_id: int, state: DocumentState) -> None:
+    """Write a document's state. What follows from it (tombstones, postings, revision) is the caller's."""
+    values = {"collection_id": collection_id, "document_id": document_id, "state": state}
+    connection.execute(statement("documents", "set_state"), values)
+
+
+def delete(connection: Db, collection_id: int, document_id: int) -> None:
+    """Delete a document with its chunks, spans and vectors."""
+    connection.execute(statement("documents", "delete"), {"collection_id": collection_id, "document_id": document_id})
+
+
+def chunk_hashes(connection: Db, collection_id: int, document_id: int) -> list[tuple[int, str]]:
+    """(chunk id, sha-256 of its text) of a document, in order."""
+    values = {"collection_id": collection_id, "document_id": document_id}
+    return [(row[0], row[2]) for row in connection.execute(statement("chunks", "of_document"), values)]
+
+
+def chunk_texts(connection: Db, collection_id: int, document_id: int) -> dict[int, str]:
+    """The texts of a document's chunks, by id."""
+    values = {"collection_id": collection_id, "document_id": document_id}
+    return {row[0]: row[1] for row in connection.execute(statement("chunks", "texts"), values)}
+
+
+def chunk_page(connection: Db, document_id: int, *, after: int, limit: int) -> list[tuple[int, Chunk]]:
+    """(id, chunk) of a page of a document's chunks, after the given ordinal. Spans are left out."""
+    values = {"document_id": document_id, "after": after, "limit": limit}
+    rows = connection.execute(statement("chunks", "page"), values)
+    return [(row[0], Chunk(row[1], row[2], row[3], row[5], row[4])) for row in rows]
+
+
+def delete_chunks(connection: Db, collection_id: int, chunk_ids: Sequence[int]) -> None:
+    """Delete chunks with their spans and vectors."""
+    values = {"collection_id": collection_id, "chunk_ids": list(chunk_ids)}
+    connection.execute(statement("chunks", "delete"), values)
+
+
+def move_chunks(connection: Db, collection_id: int, moved: Mapping[int, Chunk]) -> None:
+    """Give chunks of unchanged text their new place."""
+    values = {"collection_id": collection_id, "chunk_ids": list(moved)} | _places(list(moved.values()))
+    connection.execute(statement("chunks", "move"), values)
+
+
+def insert_chunks(
+    connection: Db, collection_id: int, document_id: int, chunks: Sequence[Chunk], hashes: Sequence[str]
+) -> list[int]:
+    """Insert chunks with their spans. Returns their ids in the order given."""
+    values = {"collection_id": collection_id, "document_id": document_id} | _places(chunks)
+    values |= {"texts": [chunk.text for chunk in chunks], "hashes": list(hashes)}
+    by_ordinal = {row[1]: row[0] for row in connection.execute(statement("chunks", "insert"), values)}
+    ids = [by_ordinal[chunk.ordinal] for chunk in chunks]
+    spans = [(i, n, span) for i, chunk in zip(ids, chunks, strict=True) for n, span in enumerate(chunk.spans)]
+    span_values = {
+        "collection_id": collection_id,
+        "chunk_ids": [chunk_id for chunk_id, _, _ in spans],
+        "ordinals": [ordinal for _, ordinal, _ in spans],
+        "starts": [span.start_char for _, _, span in spans],
+        "ends": [span.end_char for _, _, span in spans],
+    }
+    connection.execute(statement("chunks", "insert_spans"), span_values)
+    return ids
+
+
+def details(connection: Db, collection_id: int, chunk_ids: Sequence[int]) -> dict[int, ChunkDetail]:
+    """Chunks with their document's names, by id."""
+    values = {"collection_id": collection_id, "chunk_ids": list(chunk_ids)}
+    return {row[0]: ChunkDetail(*row) for row in connection.execute(statement("chunks", "details"), values)}
+
+
+def labels(connection: Db, collection_id: int, chunk_ids: Sequence[int]) -> dict[int, tuple[str, str]]:
+    """(sha-256 of the text, source) of chunks, by id."""
+    values = {"collection_id": collection_id, "chunk_ids": list(chunk_ids)}
+    return {row[0]: (row[1], row[2]) for row in connection.execute(statement("chunks", "labels"), values)}
+
+
+def _places(chunks: Sequence[Chunk]) -> dict[str, list[Any]]:
+    return {
+        "ordinals": [chunk.ordinal for chunk in chunks],
+        "starts": [chunk.start_char for chunk in chunks],
+        "ends": [chunk.end_char for chunk in chunks],
+        "sections": [chunk.section for chunk in chunks],
+    }
+
+
+def _one(connection: Db, name: str, values: Mapping[str, Any]) -> tuple[Any, ...]:
+    bound = {**values, "metadata": Jsonb(values["metadata"]), "splitting": Jsonb(values["splitting"])}
+    return cast(tuple[Any, ...], connection.execute(statement("documents", name), bound).fetchone())

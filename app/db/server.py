@@ -1,0 +1,47 @@
+"""What ragledger needs of a PostgreSQL server, checked once before it is used."""
+
+from typing import Any
+
+import psycopg
+from psycopg import Connection
+
+from app.db.pool import translated
+from app.errors import DatabaseUnavailable, UnsupportedServer
+
+OLDEST_SERVER = 15
+OLDEST_PGVECTOR = (0, 8)
+
+
+def require_ready(url: str) -> None:
+    """Refuse a server that cannot serve, with the reason. Raises UnsupportedServer, DatabaseUnavailable."""
+    with translated(), psycopg.connect(url, connect_timeout=10) as connection:
+        require_supported(connection)
+        row = connection.execute("SELECT to_regclass('alembic_version') IS NOT NULL").fetchone()
+        if row is None or not row[0]:
+            raise DatabaseUnavailable("the database has no tables yet: run `ragledger migrate`")
+
+
+def require_supported(connection: Connection[Any]) -> None:
+    """Refuse servers that are too old, before anything half works.
+
+    Raises UnsupportedServer naming what is there and what is needed. pgvector need not be installed yet (the first
+    migration does that), only available.
+    """
+    major = connection.info.server_version // 10_000
+    if major < OLDEST_SERVER:
+        raise UnsupportedServer(f"PostgreSQL {major} is too old: ragledger needs {OLDEST_SERVER} to 18")
+    row = connection.execute(
+        "SELECT coalesce(installed_version, default_version) FROM pg_available_extensions WHERE name = 'vector'"
+    ).fetchone()
+    require_pgvector(row[0] if row else None)
+
+
+def require_pgvector(version: str | None) -> None:
+    """Refuse a missing or old pgvector. Raises UnsupportedServer."""
+    needed = ".".join(map(str, OLDEST_PGVECTOR))
+    if version is None:
+        raise UnsupportedServer(f"this PostgreSQL has no pgvector: install pgvector {needed} or newer on the server")
+    if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_PGVECTOR:
+        raise UnsupportedServer(
+            f"pgvector {version} is too old: ragledger needs {needed} or newer (ALTER EXTENSION vector UPDATE)"
+        )

@@ -1,0 +1,42 @@
+"""Embedding spaces: one row and one partition of each vector table per model."""
+
+from dataclasses import asdict
+from typing import cast
+
+from psycopg.sql import SQL, Identifier, Literal
+
+from app.db.pool import Db
+from app.db.sql import statement
+from app.records import ModelIdentity, Space
+
+
+def ensure(connection: Db, identity: ModelIdentity) -> Space:
+    """The active space of a model, created with its partitions where it is new."""
+    if (space := _find(connection, identity)) is None:
+        connection.execute(statement("spaces", "lock"))
+        space = _find(connection, identity) or _create(connection, identity)
+    return space
+
+
+def _find(connection: Db, identity: ModelIdentity) -> Space | None:
+    row = connection.execute(statement("spaces", "find"), asdict(identity)).fetchone()
+    return Space(row[0], identity) if row else None
+
+
+def _create(connection: Db, identity: ModelIdentity) -> Space:
+    space_id = cast(tuple[int], connection.execute(statement("spaces", "insert"), asdict(identity)).fetchone())[0]
+    for table in ("embedding", "span_embedding", "qa_embedding"):
+        partition = SQL(
+            "CREATE TABLE {partition} PARTITION OF {table}"
+            " (CONSTRAINT {check} CHECK (vector_dims(embedding) = {dim})) FOR VALUES IN ({space_id})"
+        )
+        connection.execute(
+            partition.format(
+                partition=Identifier(f"{table}_s{space_id}"),
+                table=Identifier(table),
+                check=Identifier(f"{table}_s{space_id}_dim_check"),
+                dim=Literal(identity.dim),
+                space_id=Literal(space_id),
+            )
+        )
+    return Space(space_id, identity)

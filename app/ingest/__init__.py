@@ -1,0 +1,1 @@
+"""Documents in: load -> split -> embed -> store."""

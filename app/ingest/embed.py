@@ -1,0 +1,59 @@
+"""Give chunks and spans their vectors, outside any transaction; equal texts are embedded once."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+
+from app.db import vectors
+from app.records import Chunk, Collection, Vector
+from app.resources import Resources
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """Chunks with what is stored beside them; all tuples are in the same order."""
+
+    chunks: tuple[Chunk, ...]
+    hashes: tuple[str, ...]
+    vectors: tuple[Vector, ...]
+    span_vectors: tuple[tuple[Vector, ...], ...]
+    reused: int  # chunks whose vector was already there
+
+
+def text_hash(text: str) -> str:
+    """The sha-256 of a text, in hex."""
+    return sha256(text.encode()).hexdigest()
+
+
+def embed(chunks: Sequence[Chunk], collection: Collection, resources: Resources) -> Embedded:
+    """Read the vectors of known texts and compute the others. Raises EmbedderUnavailable, EmbeddingFailed."""
+    hashes = [text_hash(chunk.text) for chunk in chunks]
+    of_chunk, of_span = _known(chunks, hashes, collection, resources)
+    reused = sum(chunk.text in of_chunk for chunk in chunks)
+    missing = dict.fromkeys(chunk.text for chunk in chunks if chunk.text not in of_chunk)
+    missing |= dict.fromkeys(text for chunk in chunks for text in _span_texts(chunk) if text not in of_span)
+    computed = dict(zip(missing, resources.embedder.embed_passages(list(missing)), strict=True))
+    of_chunk, of_span = {**computed, **of_chunk}, {**computed, **of_span}
+    return Embedded(
+        tuple(chunks),
+        tuple(hashes),
+        tuple(of_chunk[chunk.text] for chunk in chunks),
+        tuple(tuple(of_span[text] for text in _span_texts(chunk)) for chunk in chunks),
+        reused,
+    )
+
+
+def _known(
+    chunks: Sequence[Chunk], hashes: Sequence[str], collection: Collection, resources: Resources
+) -> tuple[dict[str, Vector], dict[str, Vector]]:
+    """The stored vectors by text: of chunks in full precision, of spans in half. They are not exchanged."""
+    with resources.database.read() as connection:
+        ids = vectors.known_chunks(connection, collection, hashes)
+        text_of = {ids[digest]: chunk.text for chunk, digest in zip(chunks, hashes, strict=True) if digest in ids}
+        of_chunk = {text_of[i]: vector for i, vector in vectors.of_chunks(connection, collection, text_of).items()}
+        spans = vectors.of_spans(connection, collection, text_of)
+    return of_chunk, {text_of[i][start:end]: vector for (i, start, end), vector in spans.items()}
+
+
+def _span_texts(chunk: Chunk) -> list[str]:
+    return [chunk.text[span.start_char : span.end_char] for span in chunk.spans]

@@ -1,0 +1,94 @@
+"""Documents in: load -> split -> embed -> store, one document at a time."""
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from app.db import collections, documents
+from app.db.documents import Stored
+from app.errors import Conflict, InvalidInput, RagledgerError
+from app.ingest import compact, embed, load, split, store
+from app.ingest.embed import text_hash
+from app.records import Collection, Ingested, Source
+from app.resources import Resources
+
+_LOG = logging.getLogger(__name__)
+_ATTEMPTS = 4
+
+
+def ingest_files(
+    paths: Sequence[Path], name: str, resources: Resources, on_done: Callable[[Ingested], None] = lambda _: None
+) -> list[Ingested]:
+    """Ingest files and folders into a collection. A bad file is an outcome with its reason; the others go in."""
+    collection = open_collection(name, resources)
+    outcomes = []
+    for path, source in load.discover(paths):
+        outcome = _guarded(source, lambda path=path, source=source: _file(path, source, collection, resources))
+        outcomes.append(outcome)
+        on_done(outcome)
+    return outcomes
+
+
+def ingest(source: Source, name: str, resources: Resources) -> Ingested:
+    """Ingest one document. The same again is `unchanged`; a changed one replaces its chunks."""
+    return _ingest(source, open_collection(name, resources), resources)
+
+
+def open_collection(name: str, resources: Resources) -> Collection:
+    """The collection of that name, created where it is new. Raises InvalidInput for a name that cannot be one."""
+    if not name.strip() or name != name.strip() or len(name) > 200 or not name.isprintable():
+        raise InvalidInput("collection", "a name has 1 to 200 printable characters and no space at its ends")
+    with resources.database.write() as connection:
+        return collections.ensure(connection, name, resources.embedder.identity, resources.splitting)
+
+
+def _file(path: Path, source: str, collection: Collection, resources: Resources) -> Ingested:
+    read = load.read(path, source, resources.settings.document_max_bytes)
+    return _ingest(read, collection, resources)
+
+
+def _ingest(source: Source, collection: Collection, resources: Resources) -> Ingested:
+    started = time.perf_counter()
+    for attempt in range(1, _ATTEMPTS + 1):
+        with resources.database.read() as connection:
+            known = documents.find(connection, collection.id, source.source)
+        if known and _unchanged(source, known, collection):
+            return Ingested(source.source, "unchanged", known.id, known.version)
+        chunks = split.split(source.content, collection.splitting, source.media_type)
+        if not chunks:
+            raise InvalidInput("content", f"{source.source} has no text that could be found")
+        embedded = embed.embed(chunks, collection, resources)
+        try:
+            document = store.write(source, embedded, known, collection, resources)
+        except Conflict:
+            if attempt == _ATTEMPTS:
+                raise
+            continue  # another writer was first: look again at what is there now
+        compact.compact(collection.id, resources)
+        _LOG.info("ingest.done document=%s chunks=%s ms=%.0f", document.id, len(chunks), _ms(started))
+        outcome = "updated" if known else "added"
+        return Ingested(source.source, outcome, document.id, document.version, len(chunks), embedded.reused)
+    raise AssertionError("the loop returns or raises")
+
+
+def _unchanged(source: Source, known: Stored, collection: Collection) -> bool:
+    return (
+        known.content_sha256 == text_hash(source.content)
+        and known.splitting == asdict(collection.splitting)
+        and (known.title, known.media_type) == (source.title, source.media_type)
+        and known.metadata == dict(source.metadata)
+    )
+
+
+def _guarded(source: str, work: Callable[[], Ingested]) -> Ingested:
+    try:
+        return work()
+    except RagledgerError as e:
+        _LOG.warning("ingest.failed source=%s error=%s", source, type(e).__name__)
+        return Ingested(source, "failed", reason=str(e))
+
+
+def _ms(started: float) -> float:
+    return (time.perf_counter() - started) * 1000

@@ -1,0 +1,120 @@
+"""Write one document in one transaction: all of it is found by both recalls at the commit, or none of it."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from app.db import collections, documents, postings, vectors
+from app.db.documents import Stored
+from app.db.pool import Db
+from app.errors import Conflict
+from app.ingest.embed import Embedded, text_hash
+from app.lexical import segments
+from app.lexical.tokens import TOKENIZER, tokens
+from app.records import Chunk, Collection, Document, DocumentState, Source
+from app.resources import Resources
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What becomes of a document's chunks: `kept` (chunk id -> its new place), `gone` ids, `new` indices."""
+
+    kept: Mapping[int, Chunk]
+    gone: tuple[int, ...]
+    new: tuple[int, ...]
+
+
+def write(source: Source, embedded: Embedded, known: Stored | None, collection: Collection, res: Resources) -> Document:
+    """Insert a document or replace it. Raises Conflict where it changed since `known` was read."""
+    token_lists = [tokens(chunk.text) for chunk in embedded.chunks]  # before the transaction: it takes its time
+    with res.database.write() as connection:
+        document_id = _write_document(connection, source, known, collection)
+        old = documents.chunk_hashes(connection, collection.id, document_id)
+        plan = _plan(old, embedded)
+        documents.delete_chunks(connection, collection.id, plan.gone)
+        documents.move_chunks(connection, collection.id, plan.kept)
+        ids = _write_chunks(connection, embedded, plan, document_id, collection)
+        active = known is None or known.state == "active"
+        if ids and active:
+            fresh = {i: token_lists[n] for i, n in zip(ids, plan.new, strict=True)}
+            postings.add(connection, collection.id, segments.build(fresh), TOKENIZER)
+        collections.bump(connection, collection.id)
+        postings.bury(connection, collection.id, plan.gone, res.segments)
+        return documents.get(connection, document_id)
+
+
+def set_state(document_id: int, state: DocumentState, res: Resources) -> Document:
+    """Disable a document (it leaves both recalls at the commit) or enable it again. Raises NotFound."""
+    with res.database.write() as connection:
+        collection_id, now = documents.lock_by_id(connection, document_id)
+        if now != state:
+            documents.set_state(connection, collection_id, document_id, state)
+            texts = documents.chunk_texts(connection, collection_id, document_id)
+            if state == "active":
+                fresh = segments.build({i: tokens(text) for i, text in texts.items()})
+                postings.add(connection, collection_id, fresh, TOKENIZER)
+            collections.bump(connection, collection_id)
+            if state == "disabled":
+                postings.bury(connection, collection_id, list(texts), res.segments)
+        return documents.get(connection, document_id)
+
+
+def delete(document_id: int, res: Resources) -> None:
+    """Delete a document; it leaves both recalls, QA and cached answers at the commit. Raises NotFound."""
+    with res.database.write() as connection:
+        collection_id, _ = documents.lock_by_id(connection, document_id)
+        chunk_ids = list(documents.chunk_texts(connection, collection_id, document_id))
+        documents.delete(connection, collection_id, document_id)
+        collections.bump(connection, collection_id)
+        postings.bury(connection, collection_id, chunk_ids, res.segments)
+
+
+def _write_document(connection: Db, source: Source, known: Stored | None, collection: Collection) -> int:
+    locked = documents.lock(connection, collection.id, source.source)
+    if locked != (None if known is None else (known.id, known.version)):
+        raise Conflict(f"{source.source} was changed by another writer")
+    values: dict[str, Any] = {
+        "collection_id": collection.id,
+        "source": source.source,
+        "title": source.title,
+        "media_type": source.media_type,
+        "content": source.content,
+        "content_sha256": text_hash(source.content),
+        "splitting": asdict(collection.splitting),
+        "metadata": dict(source.metadata),
+    }
+    if locked is None:
+        return documents.insert(connection, values)
+    documents.update(connection, locked[0], values)
+    return locked[0]
+
+
+def _plan(old: Iterable[tuple[int, str]], embedded: Embedded) -> Plan:
+    """Pair new chunks with old ones of equal text, each old one at most once."""
+    free: dict[str, list[int]] = {}
+    for chunk_id, digest in old:
+        free.setdefault(digest, []).append(chunk_id)
+    kept: dict[int, Chunk] = {}
+    new = []
+    for n, (chunk, digest) in enumerate(zip(embedded.chunks, embedded.hashes, strict=True)):
+        if free.get(digest):
+            kept[free[digest].pop(0)] = chunk
+        else:
+            new.append(n)
+    return Plan(kept, tuple(i for ids in free.values() for i in ids), tuple(new))
+
+
+def _write_chunks(
+    connection: Db, embedded: Embedded, plan: Plan, document_id: int, collection: Collection
+) -> list[int]:
+    chunks = [embedded.chunks[n] for n in plan.new]
+    hashes = [embedded.hashes[n] for n in plan.new]
+    ids = documents.insert_chunks(connection, collection.id, document_id, chunks, hashes)
+    vectors.add(connection, collection, {i: embedded.vectors[n] for i, n in zip(ids, plan.new, strict=True)})
+    spans = {
+        (i, ordinal): vector
+        for i, n in zip(ids, plan.new, strict=True)
+        for ordinal, vector in enumerate(embedded.span_vectors[n])
+    }
+    vectors.add_spans(connection, collection, spans)
+    return ids

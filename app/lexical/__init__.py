@@ -1,0 +1,1 @@
+"""The lexical half of search: tokens, BM25, immutable segments. Pure: no database, no network."""

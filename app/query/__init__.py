@@ -1,0 +1,1 @@
+"""Questions in, ranked passages and cited answers out. Start with `pipeline`."""

@@ -1,0 +1,79 @@
+"""Every long-lived client of a process, built once from Settings. Build after a fork, not before."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+
+from app import services
+from app.clients.cache import AnswerCache
+from app.clients.embedder import Embedder
+from app.clients.embedder.builtin import BuiltinEmbedder
+from app.db import server
+from app.db.pool import Database
+from app.db.postings import SegmentCache
+from app.records import Ranking, Splitting
+from app.settings import Settings
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What the pipelines need of the outside."""
+
+    settings: Settings
+    database: Database
+    cache: AnswerCache
+    segments: SegmentCache
+
+    @cached_property
+    def embedder(self) -> Embedder:
+        """The configured embedder; the built-in one converts its weights at the first use."""
+        return BuiltinEmbedder(self.settings.ragledger_home / "models", self.settings.embed_threads)
+
+    @property
+    def splitting(self) -> Splitting:
+        """How a new collection splits its documents."""
+        s = self.settings
+        return Splitting(s.splitter, s.chunk_chars, s.chunk_overlap_chars)
+
+    @property
+    def ranking(self) -> Ranking:
+        """The configured defaults of a search."""
+        s = self.settings
+        return Ranking(
+            top_k=s.top_k,
+            candidates=s.candidates,
+            vector_weight=s.vector_weight,
+            bm25_weight=s.bm25_weight,
+            rerank_depth=s.rerank_depth,
+            rerank_weight=s.rerank_weight,
+        )
+
+    def close(self) -> None:
+        """Close every connection."""
+        self.database.close()
+        self.cache.close()
+
+
+@contextmanager
+def opened(settings: Settings) -> Iterator[Resources]:
+    """Start what must be started, connect, and close again at the end."""
+    resources = build(settings)
+    try:
+        yield resources
+    finally:
+        resources.close()
+
+
+def build(settings: Settings) -> Resources:
+    """Connect to the configured or embedded PostgreSQL and Valkey. Raises ServiceFailed, UnsupportedServer,
+    DatabaseUnavailable."""
+    endpoints = services.ensure(settings)
+    server.require_ready(endpoints.database_url)
+    database = Database(
+        endpoints.database_url,
+        max_connections=settings.database_pool_max,
+        timeout_seconds=settings.database_timeout_seconds,
+    )
+    cache = AnswerCache(endpoints.redis_url, timeout_seconds=settings.redis_timeout_seconds)
+    return Resources(settings, database, cache, SegmentCache(settings.postings_cache_bytes))

@@ -1,0 +1,45 @@
+-- name: of_document
+SELECT id, ordinal, text_sha256 FROM chunk
+WHERE collection_id = %(collection_id)s AND document_id = %(document_id)s
+ORDER BY ordinal;
+
+-- name: delete
+DELETE FROM chunk WHERE collection_id = %(collection_id)s AND id = ANY(%(chunk_ids)s);
+
+-- name: move
+-- A chunk whose text did not change keeps its id, vector, spans and postings; only its place is new.
+UPDATE chunk SET ordinal = m.ordinal, start_char = m.start_char, end_char = m.end_char, section = m.section
+FROM unnest(%(chunk_ids)s::bigint[], %(ordinals)s::int[], %(starts)s::int[], %(ends)s::int[], %(sections)s::text[])
+     AS m(id, ordinal, start_char, end_char, section)
+WHERE chunk.collection_id = %(collection_id)s AND chunk.id = m.id;
+
+-- name: insert
+INSERT INTO chunk (collection_id, document_id, ordinal, start_char, end_char, text, text_sha256, section)
+SELECT %(collection_id)s, %(document_id)s, n.*
+FROM unnest(%(ordinals)s::int[], %(starts)s::int[], %(ends)s::int[], %(texts)s::text[], %(hashes)s::text[],
+            %(sections)s::text[]) AS n
+RETURNING id, ordinal;
+
+-- name: insert_spans
+INSERT INTO span (collection_id, chunk_id, ordinal, start_char, end_char)
+SELECT %(collection_id)s, n.*
+FROM unnest(%(chunk_ids)s::bigint[], %(ordinals)s::int[], %(starts)s::int[], %(ends)s::int[]) AS n;
+
+-- name: texts
+SELECT id, text FROM chunk WHERE collection_id = %(collection_id)s AND document_id = %(document_id)s;
+
+-- name: details
+SELECT k.id, k.document_id, d.source, d.title, k.section, k.start_char, k.end_char, k.text, k.text_sha256
+FROM chunk k JOIN document d ON d.collection_id = k.collection_id AND d.id = k.document_id
+WHERE k.collection_id = %(collection_id)s AND k.id = ANY(%(chunk_ids)s);
+
+-- name: labels
+SELECT k.id, k.text_sha256, d.source
+FROM chunk k JOIN document d ON d.collection_id = k.collection_id AND d.id = k.document_id
+WHERE k.collection_id = %(collection_id)s AND k.id = ANY(%(chunk_ids)s);
+
+-- name: page
+SELECT id, ordinal, start_char, end_char, section, text FROM chunk
+WHERE collection_id = (SELECT collection_id FROM document WHERE id = %(document_id)s) AND document_id = %(document_id)s
+  AND ordinal > %(after)s
+ORDER BY ordinal LIMIT %(limit)s;

@@ -1,0 +1,53 @@
+-- name: known_chunks
+-- Vectors of equal text in the same collection and space: the same text is never embedded twice.
+SELECT DISTINCT ON (k.text_sha256) k.text_sha256, k.id
+FROM chunk k JOIN embedding e ON e.space_id = %(space_id)s AND e.collection_id = k.collection_id AND e.chunk_id = k.id
+WHERE k.collection_id = %(collection_id)s AND k.text_sha256 = ANY(%(hashes)s);
+
+-- name: copy_embedding
+COPY embedding (space_id, collection_id, chunk_id, embedding) FROM STDIN (FORMAT binary);
+
+-- name: copy_span_embedding
+COPY span_embedding (space_id, collection_id, chunk_id, ordinal, embedding) FROM STDIN (FORMAT binary);
+
+-- name: of_chunks
+SELECT chunk_id, embedding FROM embedding
+WHERE space_id = %(space_id)s AND collection_id = %(collection_id)s AND chunk_id = ANY(%(chunk_ids)s);
+
+-- name: of_spans
+SELECT s.chunk_id, s.start_char, s.end_char, e.embedding
+FROM span s JOIN span_embedding e ON e.space_id = %(space_id)s AND e.collection_id = s.collection_id
+                                 AND e.chunk_id = s.chunk_id AND e.ordinal = s.ordinal
+WHERE s.collection_id = %(collection_id)s AND s.chunk_id = ANY(%(chunk_ids)s)
+ORDER BY s.chunk_id, s.ordinal;
+
+-- name: nearest
+-- Exact: the scan reads every vector of the collection. ORDER BY the bare distance, ascending: only this form can also
+-- use an HNSW index; ties are broken by the caller. Disabled documents leave by a hashed set, computed once.
+SELECT chunk_id, 1 - (embedding <=> %(vector)b)
+FROM embedding
+WHERE space_id = %(space_id)s AND collection_id = %(collection_id)s
+  AND chunk_id NOT IN (
+      SELECT k.id FROM document d JOIN chunk k ON k.collection_id = d.collection_id AND k.document_id = d.id
+      WHERE d.collection_id = %(collection_id)s AND d.state = 'disabled')
+ORDER BY embedding <=> %(vector)b
+LIMIT %(limit)s;
+
+-- name: cosines
+SELECT chunk_id, 1 - (embedding <=> %(vector)b)
+FROM embedding
+WHERE space_id = %(space_id)s AND collection_id = %(collection_id)s AND chunk_id = ANY(%(chunk_ids)s);
+
+-- name: best_spans
+-- The span vectors are halfvec; the question is cast the same way, so that ledger and audit compare like with like.
+SELECT chunk_id, max(1 - (embedding <=> %(vector)b::halfvec))
+FROM span_embedding
+WHERE space_id = %(space_id)s AND collection_id = %(collection_id)s AND chunk_id = ANY(%(chunk_ids)s)
+GROUP BY chunk_id;
+
+-- name: span_cosines
+SELECT s.chunk_id, s.start_char, s.end_char, 1 - (e.embedding <=> %(vector)b::halfvec)
+FROM span s LEFT JOIN span_embedding e ON e.space_id = %(space_id)s AND e.collection_id = s.collection_id
+                                      AND e.chunk_id = s.chunk_id AND e.ordinal = s.ordinal
+WHERE s.collection_id = %(collection_id)s AND s.chunk_id = ANY(%(chunk_ids)s)
+ORDER BY s.chunk_id, s.ordinal;
