@@ -1,0 +1,65 @@
+"""Documents to chunks: pure text in, exact offsets out."""
+
+from app.errors import InvalidInput
+from app.ingest.split import fixed, sentence
+from app.ingest.split.blocks import front_matter, read_blocks
+from app.ingest.split.headings import Outline
+from app.ingest.split.semantic import windows_of_sections
+from app.ingest.split.spans import spans
+from app.ingest.split.text import Range, has_words
+from app.records import Chunk, Splitting
+
+MARKDOWN = "text/markdown"
+MIN_SIZE_CHARS = 50
+
+
+def split(content: str, splitting: Splitting, media_type: str) -> tuple[Chunk, ...]:
+    """The chunks of a document, in order: each `content[start_char:end_char]`, trimmed, at most `size_chars` long.
+
+    Together they hold every character but white space, and in Markdown the front matter, which is metadata.
+    `section` is the deepest heading path that holds the whole chunk. Raises InvalidInput where the sizes are of no use.
+    Neighbours share at most half a chunk, whatever `overlap_chars` allows: more would multiply the text, not the sense.
+    """
+    _check(splitting)
+    markdown = media_type.partition(";")[0].strip().lower() == MARKDOWN
+    found = front_matter(content) if markdown else None
+    start = found[1] if found else 0
+    blocks = list(read_blocks(content, start, markdown=markdown))
+    outline = Outline.of(blocks)
+    size = splitting.size_chars
+    overlap = min(splitting.overlap_chars, size // 2)
+    if splitting.splitter == "semantic":
+        ranges = windows_of_sections(content, blocks, outline, size, overlap)
+    else:
+        windows = fixed.windows if splitting.splitter == "fixed" else sentence.windows
+        ranges = windows(content, start, len(content), size, overlap)
+    return tuple(
+        _chunk(ordinal, content, place, outline, splitting.spans)
+        for ordinal, place in enumerate(_absorb_markup(content, ranges, size))
+    )
+
+
+def _check(splitting: Splitting) -> None:
+    if splitting.size_chars < MIN_SIZE_CHARS:
+        raise InvalidInput("size_chars", f"{splitting.size_chars} is too small, at least {MIN_SIZE_CHARS}")
+    if not 0 <= splitting.overlap_chars < splitting.size_chars:
+        message = f"{splitting.overlap_chars} must be at least 0 and below size_chars ({splitting.size_chars})"
+        raise InvalidInput("overlap_chars", message)
+
+
+def _absorb_markup(content: str, ranges: list[Range], size: int) -> list[Range]:
+    """Join chunks of markup only (`---`) to a neighbour where the sum fits."""
+    kept: list[Range] = []
+    for start, end in ranges:
+        worthless = kept and not (has_words(content, *kept[-1]) and has_words(content, start, end))
+        if worthless and end - kept[-1][0] <= size:
+            kept[-1] = (kept[-1][0], end)
+        else:
+            kept.append((start, end))
+    return kept
+
+
+def _chunk(ordinal: int, content: str, place: Range, outline: Outline, with_spans: bool) -> Chunk:
+    text = content[place[0] : place[1]]
+    section = " > ".join(outline.path(*place))
+    return Chunk(ordinal, *place, text, section, spans(text) if with_spans else ())
