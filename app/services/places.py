@@ -82,12 +82,13 @@ def prepare(home: Path, name: str, account: Account) -> Place:
             _make(folder, account)
         else:
             _make_in_store(folder, account)
-    if not account.can_enter(folder):
+    place = find(home, name)
+    if not account.can_enter(place.folder):
         raise ServiceFailed(
-            f"the account {account.name} cannot enter {folder.resolve()}: let it pass through the folders above, "
+            f"the account {account.name} cannot enter {place.folder}: let it pass through the folders above, "
             "or set RAGLEDGER_HOME to a folder it can reach"
         )
-    return find(home, name)
+    return place
 
 
 def make_store() -> Path:
@@ -122,5 +123,5 @@ def _make_in_store(folder: Path, account: Account) -> None:
     folder.symlink_to(target)
     log.info("data_outside_home folder=%s link=%s reason=home_closed_to_%s", target, folder, account.name)
     for old in target.parent.glob(f"{folder.name}-*/home"):
-        if old.parent != target and not Path(old.read_text().strip()).exists():
+        if Path(old.read_text().strip()).resolve() != old.parent:
             log.warning("data_without_home folder=%s hint=delete_it_if_you_do_not_need_it", old.parent)
