@@ -19,7 +19,7 @@ Vector = NDArray[np.float32]  # (dim,), unit length
 
 SplitterName = Literal["fixed", "sentence", "semantic"]
 DocumentState = Literal["active", "disabled"]
-AnswerSource = Literal["qa", "cache", "extractive", "refusal"]
+AnswerSource = Literal["qa", "corpus", "refusal"]
 
 
 # --- spaces and collections ---------------------------------------------------------------------------------------
@@ -56,13 +56,14 @@ class Splitting:
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """`revision` grows with every change that a search could see."""
+    """`revision` grows with every change that a search could see; `cache_scope` sets it apart in a shared Redis."""
 
     id: int
     name: str
     space: Space
     splitting: Splitting
     revision: int
+    cache_scope: UUID
 
 
 # --- ingest -------------------------------------------------------------------------------------------------------
@@ -306,18 +307,43 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer with checked citations, or a refusal that names the nearest documents as `hits`."""
+    """An answer with checked citations, or a refusal that names the nearest documents as `hits`.
+
+    `confidence` estimates the probability that the collection answers the question, 0 to 1 (1 for a curated pair).
+    """
 
     query_id: UUID
     collection: str
     revision: int
     text: str
     source: AnswerSource
-    generator: str
+    generator: str  # "curated", "extractive"
+    cached: bool
+    confidence: float
     citations: tuple[Citation, ...]
     hits: tuple[Hit, ...]
     degraded: tuple[str, ...]
     timings_ms: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerEntry:
+    """One search or ask as it is kept: what was asked, what was found, what became of it and why."""
+
+    query_id: UUID
+    kind: Literal["search", "ask"]
+    asked: Asked
+    revision: int
+    source: str
+    reason: str
+    timings_ms: Mapping[str, float]
+    candidates: Candidates | None = None
+    labels: Mapping[int, tuple[str, str]] = field(default_factory=dict)  # chunk id -> (sha-256 of its text, source)
+    picked: frozenset[int] = frozenset()
+    cited: frozenset[int] = frozenset()
+    answer: str | None = None
+    citations: tuple[Citation, ...] = ()
+    degraded: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

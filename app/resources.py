@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from app import services
@@ -48,6 +48,10 @@ class Resources:
             rerank_depth=s.rerank_depth,
             rerank_weight=s.rerank_weight,
         )
+
+    def ranking_with(self, **changes: float | None) -> Ranking:
+        """The configured defaults with the changes that are not None."""
+        return replace(self.ranking, **{name: value for name, value in changes.items() if value is not None})
 
     def close(self) -> None:
         """Close every connection."""

@@ -104,6 +104,8 @@ class Collection(SQLModel, table=True):
     space_id: int = _bigint(ForeignKey("embedding_space.id"))
     settings: dict[str, Any] = _json()
     revision: int = _bigint(server_default=literal("0"))
+    # part of every cache key: ids and revisions of two databases that share one Redis may be equal
+    cache_scope: UUID = Field(sa_column=Column(Uuid, nullable=False, server_default=literal("gen_random_uuid()")))
     created_at: datetime = _now()
 
 
@@ -357,8 +359,8 @@ class QueryHit(SQLModel, table=True):
     fused: float | None = _double()
     fused_rank: int = _int()
     span_cosine: float | None = _double()
-    reranked: float | None = _double()
-    final_rank: int = _int()
+    score: float | None = _double()
+    rank: int = _int()
     picked: bool = Field(nullable=False, sa_column_kwargs={"server_default": literal("false")})
     cited: bool = Field(nullable=False, sa_column_kwargs={"server_default": literal("false")})
 

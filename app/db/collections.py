@@ -60,4 +60,6 @@ def delete(connection: Db, name: str) -> bool:
 
 def _collection(row: tuple[Any, ...]) -> Collection:
     identity = ModelIdentity(backend=row[5], model=row[6], dim=row[7], query_prefix=row[8], passage_prefix=row[9])
-    return Collection(row[0], row[1], Space(row[4], identity), Splitting(**row[2].get("splitting", {})), row[3])
+    return Collection(
+        row[0], row[1], Space(row[4], identity), Splitting(**row[2].get("splitting", {})), row[3], row[10]
+    )

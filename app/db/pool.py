@@ -75,7 +75,9 @@ def translated() -> Iterator[None]:
     except psycopg.errors.ForeignKeyViolation as e:
         raise Conflict("what this belongs to was deleted meanwhile") from e
     except (psycopg.errors.UndefinedTable, psycopg.errors.UndefinedFunction, psycopg.errors.UndefinedColumn) as e:
-        raise DatabaseUnavailable(f"the tables are not those of this version, run `ragledger migrate`: {_first_line(e)}") from e
+        raise DatabaseUnavailable(
+            f"the tables are not those of this version, run `ragledger migrate`: {_first_line(e)}"
+        ) from e
     except (psycopg.errors.UntranslatableCharacter, psycopg.errors.CharacterNotInRepertoire) as e:
         raise InvalidInput("text", "contains a character that PostgreSQL cannot store") from e
     except psycopg.errors.QueryCanceled as e:

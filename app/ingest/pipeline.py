@@ -2,13 +2,13 @@
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 
 from app.db import collections, documents
 from app.db.documents import Stored
-from app.errors import Conflict, InvalidInput, RagledgerError
+from app.errors import Conflict, EmbeddingFailed, InvalidInput, UnreadableDocument
 from app.ingest import compact, embed, load, split, store
 from app.ingest.embed import text_hash
 from app.records import Collection, Ingested, Source
@@ -18,17 +18,16 @@ _LOG = logging.getLogger(__name__)
 _ATTEMPTS = 4
 
 
-def ingest_files(
-    paths: Sequence[Path], name: str, resources: Resources, on_done: Callable[[Ingested], None] = lambda _: None
-) -> list[Ingested]:
-    """Ingest files and folders into a collection. A bad file is an outcome with its reason; the others go in."""
+def ingest_files(files: Iterable[tuple[Path, str]], name: str, resources: Resources) -> Iterator[Ingested]:
+    """Ingest files, as `load.discover` names them. A bad file is an outcome with its reason; the others go in."""
     collection = open_collection(name, resources)
-    outcomes = []
-    for path, source in load.discover(paths):
-        outcome = _guarded(source, lambda path=path, source=source: _file(path, source, collection, resources))
-        outcomes.append(outcome)
-        on_done(outcome)
-    return outcomes
+    for path, source in files:
+        try:
+            read = load.read(path, source, resources.settings.document_max_bytes)
+            yield _ingest(read, collection, resources)
+        except (UnreadableDocument, InvalidInput, EmbeddingFailed, Conflict) as e:
+            _LOG.warning("ingest.failed source=%s error=%s", source, type(e).__name__)
+            yield Ingested(source, "failed", reason=str(e))
 
 
 def ingest(source: Source, name: str, resources: Resources) -> Ingested:
@@ -42,11 +41,6 @@ def open_collection(name: str, resources: Resources) -> Collection:
         raise InvalidInput("collection", "a name has 1 to 200 printable characters and no space at its ends")
     with resources.database.write() as connection:
         return collections.ensure(connection, name, resources.embedder.identity, resources.splitting)
-
-
-def _file(path: Path, source: str, collection: Collection, resources: Resources) -> Ingested:
-    read = load.read(path, source, resources.settings.document_max_bytes)
-    return _ingest(read, collection, resources)
 
 
 def _ingest(source: Source, collection: Collection, resources: Resources) -> Ingested:
@@ -80,14 +74,6 @@ def _unchanged(source: Source, known: Stored, collection: Collection) -> bool:
         and (known.title, known.media_type) == (source.title, source.media_type)
         and known.metadata == dict(source.metadata)
     )
-
-
-def _guarded(source: str, work: Callable[[], Ingested]) -> Ingested:
-    try:
-        return work()
-    except RagledgerError as e:
-        _LOG.warning("ingest.failed source=%s error=%s", source, type(e).__name__)
-        return Ingested(source, "failed", reason=str(e))
 
 
 def _ms(started: float) -> float:

@@ -113,7 +113,7 @@ def _word(word: str) -> Iterator[str]:
     if parts == [plain]:
         yield _stem(plain.lower())
         return
-    yield plain.lower()
+    yield _stem(plain.lower())
     # one letter or digit split off an identifier ("E" of E11000) says nothing; as a word of its own it may
     yield from (_stem(part.lower()) for part in parts if len(part) > 1)
 

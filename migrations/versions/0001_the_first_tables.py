@@ -75,6 +75,7 @@ def upgrade() -> None:
         sa.Column("space_id", sa.BigInteger(), nullable=False),
         sa.Column("settings", postgresql.JSONB(astext_type=sa.Text()), server_default=sa.text("'{}'"), nullable=False),
         sa.Column("revision", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
+        sa.Column("cache_scope", sa.Uuid(), server_default=sa.text("gen_random_uuid()"), nullable=False),
         sa.Column("created_at", sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False),
         sa.CheckConstraint("name <> ''", name=op.f("collection_name_check")),
         sa.ForeignKeyConstraint(["space_id"], ["embedding_space.id"], name=op.f("collection_space_id_fkey")),
@@ -316,8 +317,8 @@ def upgrade() -> None:
         sa.Column("fused", sa.Double(), nullable=True),
         sa.Column("fused_rank", sa.Integer(), nullable=False),
         sa.Column("span_cosine", sa.Double(), nullable=True),
-        sa.Column("reranked", sa.Double(), nullable=True),
-        sa.Column("final_rank", sa.Integer(), nullable=False),
+        sa.Column("score", sa.Double(), nullable=True),
+        sa.Column("rank", sa.Integer(), nullable=False),
         sa.Column("picked", sa.Boolean(), server_default=sa.text("false"), nullable=False),
         sa.Column("cited", sa.Boolean(), server_default=sa.text("false"), nullable=False),
         sa.ForeignKeyConstraint(

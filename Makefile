@@ -1,0 +1,76 @@
+# The list of commands. `make` alone prints it.
+SHELL := /bin/sh
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c .ci/constraints.txt
+# the first Python that is new enough
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+DIR ?= app/samples/documents
+COLLECTION ?= default
+
+.PHONY: help demo test lint format bench eval eval-public ingest serve migrate settings start stop clean
+
+help: ## this list
+	@grep -E '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
+
+$(VENV)/.installed: pyproject.toml .ci/constraints.txt
+	@test -n "$(PYTHON)" || { echo "ragledger needs Python 3.11 or newer: install it, or run make PYTHON=/path/to/python"; exit 1; }
+	@echo "installing into $(VENV) ..."
+	@$(PYTHON) -m venv $(VENV) || { echo "this Python cannot make a virtual environment; on Debian or Ubuntu: apt install python3-venv"; exit 1; }
+	@$(PIP) -e .
+	@touch $@
+
+$(VENV)/.developing: $(VENV)/.installed
+	@$(PIP) -e '.[dev]'
+	@touch $@
+
+demo: $(VENV)/.installed ## start everything on this machine, ingest the samples, search and ask
+	@$(BIN)/ragledger migrate
+	@$(BIN)/ragledger demo
+
+test: $(VENV)/.developing ## the whole test suite, on servers of its own
+	@$(BIN)/pytest
+
+lint: $(VENV)/.developing ## style, types and import rules
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+format: $(VENV)/.developing ## rewrite the code in the house style
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+bench: $(VENV)/.developing ## speed, as ratios measured in one run
+	@$(BIN)/python -m tests.bench.embedder
+
+eval: $(VENV)/.installed ## quality on the sample questions; fails under stated floors
+	@$(BIN)/ragledger eval
+
+eval-public: $(VENV)/.installed ## quality on public data sets: make eval-public DATA=DIR (a folder of BEIR folders)
+	@test -n "$(DATA)" || { echo "say where the data sets are: make eval-public DATA=DIR"; exit 1; }
+	@$(BIN)/ragledger eval --public "$(DATA)"
+
+ingest: $(VENV)/.installed ## files into a collection: make ingest DIR=folder COLLECTION=name
+	@$(BIN)/ragledger ingest "$(DIR)" --collection "$(COLLECTION)"
+
+serve: $(VENV)/.installed ## the HTTP service
+	@$(BIN)/ragledger serve
+
+migrate: $(VENV)/.installed ## create or upgrade the tables
+	@$(BIN)/ragledger migrate
+
+settings: $(VENV)/.installed ## every setting and its value
+	@$(BIN)/ragledger settings
+
+start: $(VENV)/.installed ## start the embedded PostgreSQL and Valkey
+	@$(BIN)/ragledger services start
+
+stop: $(VENV)/.installed ## stop them
+	@$(BIN)/ragledger services stop
+
+clean: ## stop the embedded services, remove what can be made again; data in var/ stays
+	@test ! -x $(BIN)/ragledger || $(BIN)/ragledger services stop
+	@rm -rf $(VENV) *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@find app tests migrations -name __pycache__ -type d -prune -exec rm -rf {} +

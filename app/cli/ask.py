@@ -1,0 +1,28 @@
+"""`ragledger ask`: an answer with citations."""
+
+import click
+from pydantic import TypeAdapter
+from rich.console import Console
+
+from app.cli import show
+from app.cli.settings import load
+from app.query import pipeline
+from app.records import Answer, Question
+from app.resources import opened
+
+
+@click.command()
+@click.argument("question")
+@click.option("--collection", help="Collection to ask.  [default: COLLECTION]")
+@click.option("--no-cache", is_flag=True, help="Neither read nor write the answer cache.")
+@click.option("--json", "as_json", is_flag=True, help="Print the answer as one JSON object.")
+def ask(question: str, collection: str | None, no_cache: bool, as_json: bool) -> None:
+    """Answer a question from a collection, with citations, or refuse."""
+    settings = load()
+    with opened(settings) as resources:
+        asked = Question(question, collection or settings.collection, resources.ranking, use_cache=not no_cache)
+        made = pipeline.answer(asked, resources)
+    if as_json:
+        click.echo(TypeAdapter(Answer).dump_json(made))
+    else:
+        show.answer(made, question, Console())

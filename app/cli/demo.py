@@ -1,0 +1,58 @@
+"""`ragledger demo`: the sample corpus, three searches, three answers, and how to go on."""
+
+import json
+
+import click
+from rich.console import Console
+
+from app.cli import show
+from app.cli.ingest import summary, with_progress
+from app.cli.settings import load
+from app.errors import Conflict
+from app.ingest import load as files
+from app.query import pipeline, qa
+from app.records import Question
+from app.resources import Resources, opened
+from app.settings import ROOT
+
+SAMPLES = ROOT / "app" / "samples"
+COLLECTION = "demo"
+NEXT = """
+Go on with your own documents:
+  ragledger ingest PATH --collection NAME      Markdown and text, files or folders
+  ragledger search "question" --collection NAME
+  ragledger ask "question" --collection NAME
+  ragledger serve                              the same over HTTP
+  make eval                                    the quality of these answers, measured
+See why a hit was found, in SQL (the address is in `ragledger services status`):
+  psql "$DATABASE_URL" -v query={query} -f sql/audit/explain.sql
+(`ragledger` is .venv/bin/ragledger; `. .venv/bin/activate` puts it on your path.)"""
+
+
+@click.command()
+def demo() -> None:
+    """Ingest the sample corpus, search it three times and ask it three questions."""
+    console = Console()
+    script = json.loads((SAMPLES / "demo.json").read_text(encoding="utf-8"))
+    with opened(load()) as resources:
+        found = list(files.discover([SAMPLES / "documents"]))
+        console.print(summary(COLLECTION, with_progress(found, COLLECTION, resources)))
+        _curate(resources)
+        ranking = resources.ranking_with(top_k=3)
+        for line in script["searches"]:
+            result = pipeline.search(Question(line["text"], COLLECTION, ranking), resources)
+            show.search(result, line["text"], console)
+        for line in script["questions"]:
+            question = Question(line["text"], COLLECTION, resources.ranking, use_cache=False)
+            show.answer(pipeline.answer(question, resources), line["text"], console)
+        console.print(NEXT.format(query=result.query_id), markup=False, highlight=False)
+
+
+def _curate(resources: Resources) -> None:
+    """The sample's question/answer pairs; those that are there already stay as they are."""
+    for line in (SAMPLES / "qa_pairs.jsonl").read_text(encoding="utf-8").splitlines():
+        pair = json.loads(line)
+        try:
+            qa.add(COLLECTION, pair["question"], pair["answer"], resources)
+        except Conflict:
+            continue

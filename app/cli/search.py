@@ -1,0 +1,28 @@
+"""`ragledger search`: the best passages for a question, with their scores."""
+
+import click
+from pydantic import TypeAdapter
+from rich.console import Console
+
+from app.cli import show
+from app.cli.settings import load
+from app.query import pipeline
+from app.records import Question, SearchResult
+from app.resources import opened
+
+
+@click.command()
+@click.argument("question")
+@click.option("--collection", help="Collection to search.  [default: COLLECTION]")
+@click.option("--top-k", type=click.IntRange(1, 100), help="Hits shown.  [default: TOP_K]")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
+def search(question: str, collection: str | None, top_k: int | None, as_json: bool) -> None:
+    """Search a collection and show raw and fused scores."""
+    settings = load()
+    with opened(settings) as resources:
+        ranking = resources.ranking_with(top_k=top_k)
+        result = pipeline.search(Question(question, collection or settings.collection, ranking), resources)
+    if as_json:
+        click.echo(TypeAdapter(SearchResult).dump_json(result))
+    else:
+        show.search(result, question, Console())

@@ -1,0 +1,34 @@
+"""`ragledger settings`: every setting, its value and where to change it."""
+
+import click
+from pydantic import SecretStr, ValidationError
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from app import log
+from app.settings import Settings
+
+
+def load() -> Settings:
+    """The settings of this command; a wrong one ends it with its name and the reason. Logging begins here."""
+    try:
+        settings = Settings()
+    except ValidationError as e:
+        lines = [f"{str(error['loc'][0]).upper()}: {error['msg']}" for error in e.errors()]
+        raise click.ClickException("; ".join(lines)) from e
+    log.configure(settings.log_level)
+    return settings
+
+
+@click.command()
+def settings() -> None:
+    """List every setting with its value; secrets are hidden."""
+    current = load()
+    table = Table("variable", "value", "default", "what it is")
+    for name, field in Settings.model_fields.items():
+        value = getattr(current, name)
+        shown = "(set)" if isinstance(value, SecretStr) else str(value)
+        changed = value != field.default
+        table.add_row(name.upper(), Text(shown, "bold" if changed else ""), str(field.default), field.description)
+    Console().print(table)

@@ -1,0 +1,66 @@
+"""Read the ledger: what was asked, found and answered."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from app.db.pool import Db
+from app.db.sql import statement
+from app.errors import NotFound
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedHit:
+    """One candidate with the scores it had then; the chunk may be gone since."""
+
+    chunk_id: int
+    text_sha256: str
+    source: str
+    vector_rank: int | None
+    bm25_rank: int | None
+    cosine: float | None
+    bm25: float | None
+    vector_norm: float | None
+    bm25_norm: float | None
+    fused: float | None
+    fused_rank: int
+    span_cosine: float | None
+    score: float | None
+    rank: int
+    picked: bool
+    cited: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedQuery:
+    """One search or ask as it was kept, without the question's vector."""
+
+    id: UUID
+    at: datetime
+    kind: Literal["search", "ask"]
+    collection: str
+    revision: int
+    question: str
+    tokens: Sequence[str]
+    parameters: Mapping[str, Any]
+    lexical: Mapping[str, Any]
+    confidence: float | None
+    source: str
+    reason: str
+    answer: str | None
+    citations: Sequence[Mapping[str, Any]]
+    timings_ms: Mapping[str, float]
+    degraded: Sequence[str]
+    hits: Sequence[LoggedHit]
+
+
+def get(connection: Db, query_id: UUID) -> LoggedQuery:
+    """A query with its candidates by rank. Raises NotFound."""
+    row = connection.execute(statement("queries", "get"), {"query_id": query_id}).fetchone()
+    if row is None:
+        raise NotFound(f"the ledger has no query {query_id}")
+    values = {"collection_id": row[0], "query_id": query_id}
+    hits = [LoggedHit(*hit) for hit in connection.execute(statement("queries", "hits"), values)]
+    return LoggedQuery(*row[1:], hits=hits)

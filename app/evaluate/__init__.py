@@ -1,0 +1,1 @@
+"""How good the rankings and refusals are, on questions with known answers."""

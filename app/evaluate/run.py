@@ -1,0 +1,86 @@
+"""Run the questions of a data set through the search that people use, and measure its rankings."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+
+import numpy as np
+
+from app.db import collections
+from app.errors import RagledgerError
+from app.evaluate import metrics
+from app.evaluate.datasets import Dataset, GoldQuestion
+from app.evaluate.report import Results, summarise
+from app.ingest import pipeline as ingest
+from app.lexical.tokens import TOKENIZER
+from app.query import pipeline, refuse
+from app.query.ledger import Found
+from app.query.timing import Timings
+from app.query.understand import understand
+from app.records import Collection, Ints, Question, Ranking, Source
+from app.resources import Resources
+
+DEPTH = 10
+Progress = Callable[[str, int, int], None]  # what, how many done, of how many
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One question's outcome: documents in order, by ranking, and whether the answer would be refused."""
+
+    question: GoldQuestion
+    ranked: dict[str, list[str]]
+    refused: bool
+
+
+def evaluate(dataset: Dataset, resources: Resources, on_progress: Progress) -> Results:
+    """Load a data set into its scratch collection, where it is not there yet, and measure it."""
+    collection = load(dataset, resources, on_progress)
+    cases = []
+    for done, question in enumerate(dataset.questions, 1):
+        cases.append(_case(question, collection, resources))
+        on_progress("asking", done, len(dataset.questions))
+    answerable = [case for case in cases if case.question.answerable]
+    rates = metrics.refusal_rates([c.question.answerable for c in cases], [c.refused for c in cases])
+    scores = {
+        ranking: [metrics.question_scores(case.ranked[ranking], case.question.gains()) for case in answerable]
+        for ranking in ("fused", "vector", "bm25")
+    }
+    return summarise(dataset.name, scores, refusals=rates, left_out=dataset.left_out)
+
+
+def load(dataset: Dataset, resources: Resources, on_progress: Progress) -> Collection:
+    """The scratch collection of a data set, filled. Its name holds a digest of all that decides its content."""
+    parts = [dataset.sha256, TOKENIZER, asdict(resources.splitting), asdict(resources.embedder.identity)]
+    name = f"eval {dataset.name} {sha256(repr(parts).encode()).hexdigest()[:12]}"
+    collection = ingest.open_collection(name, resources)
+    for done, document in enumerate(dataset.documents, 1):
+        media_type = "text/markdown" if document.source.endswith((".md", ".markdown")) else "text/plain"
+        source = Source(document.source, document.title, media_type, document.text)
+        outcome = ingest.ingest(source, name, resources)
+        if outcome.outcome == "failed":
+            raise RagledgerError(f"{dataset.name}: {outcome.source}: {outcome.reason}")
+        on_progress("loading", done, len(dataset.documents))
+    with resources.database.read() as connection:
+        return collections.get(connection, collection.name)
+
+
+def _case(gold: GoldQuestion, collection: Collection, resources: Resources) -> Case:
+    question = Question(gold.question, collection.name, Ranking(top_k=DEPTH))
+    asked = understand(question, collection, resources)
+    with resources.database.read() as snapshot:
+        found = pipeline.find(asked, snapshot, resources, Timings())
+    recalled = found.candidates.recalled
+    ranked = {
+        "fused": _documents(found, found.candidates.rank),
+        "vector": _documents(found, recalled.vector_rank),
+        "bm25": _documents(found, recalled.bm25_rank),
+    }
+    return Case(gold, ranked, refuse.confidence(found.candidates) < refuse.THRESHOLD)
+
+
+def _documents(found: Found, ranks: Ints) -> list[str]:
+    """The documents of a ranking in order, each at its best chunk; rank 0 means not on it."""
+    on_list = np.flatnonzero(ranks > 0)
+    ids: Iterable[int] = found.candidates.recalled.chunk_ids[on_list[ranks[on_list].argsort()]].tolist()
+    return list(dict.fromkeys(found.labels[chunk_id][1] for chunk_id in ids))

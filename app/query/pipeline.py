@@ -1,0 +1,105 @@
+"""Questions in, ranked passages and cited answers out. Read this page first."""
+
+from uuid import uuid4
+
+from app.db import collections, documents
+from app.db.pool import Db
+from app.errors import CacheUnavailable
+from app.query import cache, cite, fuse, ledger, pick, qa, quote, recall, refuse, rerank
+from app.query.ledger import Found
+from app.query.timing import Timings
+from app.query.understand import check, understand
+from app.records import Answer, Asked, Question, Quote, SearchResult
+from app.resources import Resources
+
+
+def search(question: Question, resources: Resources) -> SearchResult:
+    """Rank a collection's chunks by both recalls. Raises InvalidInput, CollectionNotFound, DatabaseUnavailable."""
+    timings = Timings()
+    check(question, resources.settings.question_max_chars)
+    with resources.database.read() as snapshot:
+        collection = collections.get(snapshot, question.collection)
+    with timings("understand"):
+        asked = understand(question, collection, resources)
+    with resources.database.read() as snapshot:
+        found = find(asked, snapshot, resources, timings)
+    result = SearchResult(
+        query_id=uuid4(),
+        collection=collection.name,
+        revision=found.candidates.recalled.revision,
+        hits=found.hits,
+        confidence=found.candidates.confidence,
+        degraded=found.asked.degraded,
+        timings_ms=timings.total(),
+    )
+    ledger.record_search(result, found, resources)
+    return result
+
+
+def answer(question: Question, resources: Resources) -> Answer:
+    """Answer from curated pairs, then the cache, then the corpus; refuse where none of them knows."""
+    timings = Timings()
+    check(question, resources.settings.question_max_chars)
+    with resources.database.read() as snapshot:
+        collection = collections.get(snapshot, question.collection)
+        pair = qa.hit(question, collection, snapshot)
+    if pair:
+        known = qa.answer(pair, collection, timings)
+        ledger.record_known(known, question, collection, f"curated pair {pair.id}", resources)
+        return known
+    degraded: tuple[str, ...] = ()
+    try:
+        if kept := cache.read(question, collection, resources):
+            known = cache.served(kept, timings)
+            ledger.record_known(known, question, collection, f"cached answer of query {kept.query_id}", resources)
+            return known
+    except CacheUnavailable:
+        degraded = ("cache",)
+    with timings("understand"):
+        asked = understand(question, collection, resources)
+    with resources.database.read() as snapshot:
+        found = find(asked, snapshot, resources, timings)
+        with timings("quote"):
+            quotes = quote.best(found.hits, found.candidates.recalled, asked, snapshot)
+    made = _answer(found, quotes, degraded, timings)
+    ledger.record_answer(made, found, resources)
+    cache.write(made, question, collection, resources)
+    return made
+
+
+def find(asked: Asked, snapshot: Db, resources: Resources, timings: Timings) -> Found:
+    """Recall, fuse, rerank and pick, all as of one snapshot of the database."""
+    with timings("recall"):
+        recalled = recall.both_paths(asked, snapshot, resources)
+    with timings("fuse"):
+        candidates = fuse.weighted(recalled, asked.question.ranking)
+    with timings("rerank"):
+        candidates = rerank.by_spans(candidates, asked, snapshot)
+    with timings("pick"):
+        hits = pick.top(candidates, asked, snapshot)
+        labels = documents.labels(snapshot, asked.collection.id, recalled.chunk_ids.tolist())
+    return Found(asked, candidates, hits, labels)
+
+
+def _answer(found: Found, quotes: tuple[Quote, ...], degraded: tuple[str, ...], timings: Timings) -> Answer:
+    """The extractive answer of what was found, with checked citations, or a refusal."""
+    confidence = refuse.confidence(found.candidates)
+    answered = bool(quotes) and confidence >= refuse.THRESHOLD
+    if answered:
+        text, citations = cite.attach(cite.join(quotes), quotes)
+    else:
+        text, citations = refuse.text(found.asked.question.text, found.hits), ()
+    return Answer(
+        query_id=uuid4(),
+        collection=found.asked.collection.name,
+        revision=found.candidates.recalled.revision,
+        text=text,
+        source="corpus" if answered else "refusal",
+        generator="extractive",
+        cached=False,
+        confidence=confidence,
+        citations=citations,
+        hits=found.hits,
+        degraded=found.asked.degraded + degraded,
+        timings_ms=timings.total(),
+    )

@@ -1,0 +1,2 @@
+-- name: revisions
+SELECT version_num FROM alembic_version;

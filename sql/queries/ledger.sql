@@ -1,0 +1,16 @@
+-- name: relaxed
+-- The ledger's own transaction need not wait for the disk: after a crash of the server the last fraction of a second
+-- of it may be missing, never a part of one query.
+SET LOCAL synchronous_commit = off;
+
+-- name: insert_query
+INSERT INTO query_log (collection_id, id, kind, revision, space_id, question, tokens, embedding, parameters, lexical,
+                       confidence, source, reason, answer, citations, timings, degraded)
+VALUES (%(collection_id)s, %(id)s, %(kind)s, %(revision)s, %(space_id)s, %(question)s, %(tokens)s, %(embedding)s,
+        %(parameters)s, %(lexical)s, %(confidence)s, %(source)s, %(reason)s, %(answer)s, %(citations)s, %(timings)s,
+        %(degraded)s);
+
+-- name: copy_hits
+COPY query_hit (collection_id, query_id, chunk_id, text_sha256, source, vector_rank, bm25_rank, cosine, bm25,
+                vector_norm, bm25_norm, fused, fused_rank, span_cosine, score, rank, picked, cited)
+FROM STDIN (FORMAT binary);
