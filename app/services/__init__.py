@@ -107,9 +107,12 @@ def _set(url: SecretStr | None) -> str | None:
 
 
 def _masked(url: str) -> str:
-    """The URL with *** for its password, or no word of it where it is no URL."""
-    parts = urlsplit(url)
-    if not parts.hostname:
+    """The URL with *** for its password, or no word of it where the password may be elsewhere."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return "(set)"
+    if not parts.hostname or "password" in parts.query:
         return "(set)"
     return url.replace(f":{parts.password}@", ":***@") if parts.password else url
 

@@ -67,14 +67,18 @@ class Postgres:
         return [str(programs / "postgres"), "-D", str(self.place.data), *flags]
 
     def pid(self) -> int | None:
-        """The postmaster's number, where that process is really a postmaster of this data folder."""
+        """The postmaster's number, where that process really is one of this data folder."""
         first = self._pid_file_line(0)
         pid = int(first) if first.isdecimal() else None
-        return pid if pid and processes.runs(pid, f"postgres -D {self.place.data}") else None
+        if not pid:
+            return None
+        ours = processes.runs(pid, f"postgres -D {self.place.data}")
+        return pid if ours or processes.works_in(pid, "postgres", self.place.data) else None
 
     def url(self, database: str = DATABASE) -> str:
         """The address, with the password."""
-        return f"postgresql://{ROLE}:{self.place.password()}@127.0.0.1:{self.place.port()}/{database}"
+        port = self._pid_file_line(3) or self.place.port()  # the first differs where somebody ran pg_ctl by hand
+        return f"postgresql://{ROLE}:{self.place.password()}@127.0.0.1:{port}/{database}"
 
     def answers(self) -> bool:
         """True once the server accepts our password and has our database, which is made at the first time."""

@@ -27,8 +27,11 @@ def locked(path: Path, timeout_seconds: float, refusal: str) -> Iterator[int]:
 
     The lock belongs to the open file: a child that inherits the yielded descriptor keeps it after us.
     """
-    descriptor = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW, 0o644)
+    # Closed to others, who could otherwise keep the lock for ever; what root makes belongs to the folder's owner.
+    descriptor = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     try:
+        if os.geteuid() == 0:
+            os.fchown(descriptor, path.parent.stat().st_uid, path.parent.stat().st_gid)
         if not wait_until(lambda: _lock(descriptor), timeout_seconds):
             raise ServiceFailed(refusal)
         yield descriptor
@@ -55,6 +58,15 @@ def launch(command: Sequence[str], account: Account, *, log: int, held: int) -> 
 def runs(pid: int, command: str) -> bool:
     """True where the process lives (a zombie does not) and its command line contains these words."""
     return f"{command} " in f"{_command_line(pid)} "
+
+
+def works_in(pid: int, program: str, folder: Path) -> bool:
+    """True where Linux tells us that a process of this program has this current folder, however it was started."""
+    process = Path(f"/proc/{pid}")
+    try:
+        return (process / "comm").read_text().strip() == program and (process / "cwd").samefile(folder)
+    except OSError:
+        return False
 
 
 def lives(pid: int) -> bool:

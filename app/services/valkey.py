@@ -5,12 +5,15 @@ from pathlib import Path
 from signal import SIGTERM, Signals
 
 import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from app.services import binaries, processes
 from app.services.account import Account, current
 from app.services.places import Place, write_private
 
 CONNECT_SECONDS = 5
+AT_ONCE = Retry(NoBackoff(), 0)  # the caller polls; redis-py would sleep for seconds
 
 # Written anew at each start: it is ours, not the user's.
 CONFIGURATION = """\
@@ -81,7 +84,7 @@ class Valkey:
         if pid is None:
             return False
         try:
-            with redis.Redis.from_url(self.url(), socket_timeout=CONNECT_SECONDS) as client:
+            with redis.Redis.from_url(self.url(), socket_timeout=CONNECT_SECONDS, retry=AT_ONCE) as client:
                 return bool(client.ping()) and client.info("server")["process_id"] == pid
         except redis.RedisError:  # not listening yet, or loading its data
             return False

@@ -64,8 +64,13 @@ class Home:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env=os.environ | {"PYTHONPATH": f"{search}:{REPOSITORY}"},
+            env=os.environ | {"PYTHONPATH": search_path(search)},
         )
+
+
+def search_path(first: Path) -> str:
+    """PYTHONPATH of a child that finds what we find, but looks into `first` before."""
+    return os.pathsep.join([str(first), str(REPOSITORY), *sys.path])
 
 
 def told(process: "subprocess.Popen[str]") -> tuple[services.Endpoints, str]:

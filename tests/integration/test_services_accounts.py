@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from services_home import REPOSITORY, Home, kill, open_home, public_folder, query, told
+from services_home import Home, kill, open_home, public_folder, query, search_path, told
 
 from app.errors import ServiceFailed
 from app.services import binaries, places
@@ -69,7 +69,7 @@ def run_as_nobody(home: Path, wheels: Path) -> dict[str, object]:
     nobody = pwd.getpwnam("nobody")
     done = subprocess.run(  # noqa: S603 - our own interpreter
         [sys.executable, "-c", AS_ANOTHER, str(home), str(nobody.pw_uid), str(nobody.pw_gid)],
-        env=os.environ | {"PYTHONPATH": f"{wheels}:{REPOSITORY}"},
+        env=os.environ | {"PYTHONPATH": search_path(wheels)},
         capture_output=True,
         text=True,
         check=False,

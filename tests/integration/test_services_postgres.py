@@ -156,6 +156,26 @@ def test_a_port_taken_by_a_stranger_is_replaced_and_logged(running: Home, caplog
     assert query(after, "SELECT answer FROM still") == [(42,)]
 
 
+def test_a_server_that_somebody_started_by_hand_is_reused(running: Home) -> None:
+    running.ensure()
+    running.stop()
+    place, runner = places.find(running.path, "postgres"), account.choose(running.path / "postgres")
+    port = processes.free_port(None)
+    options = ["-D", "data", "-c", f"port={port}", "-c", "unix_socket_directories="]
+    by_hand = subprocess.Popen(  # noqa: S603 - ours
+        [str(binaries.postgres(runner) / "postgres"), *options],
+        cwd=place.folder,
+        stderr=subprocess.DEVNULL,
+        user=runner.uid if runner.is_other else None,
+    )
+    pid_file = place.data / "postmaster.pid"
+    assert processes.wait_until(lambda: pid_file.exists() and "ready" in pid_file.read_text(), 10)
+    assert f":{port}/" in running.ensure().database_url
+    assert running.status().postgres.pid == by_hand.pid
+    running.stop()
+    assert by_hand.wait() == 0
+
+
 def test_the_url_is_the_same_after_a_restart(running: Home) -> None:
     before = running.ensure()
     running.stop()
