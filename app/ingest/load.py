@@ -1,0 +1,177 @@
+"""Files and uploads to sources: names, decoding, titles, front matter. What cannot be read is refused by name."""
+
+import logging
+import math
+import os
+import re
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from app.errors import InvalidInput, UnreadableDocument
+from app.ingest.decode import decode
+from app.ingest.front_matter import read_front_matter
+from app.ingest.split import MARKDOWN
+from app.ingest.split.blocks import front_matter, read_blocks
+from app.ingest.split.headings import plain_label
+from app.records import Source
+
+_LOG = logging.getLogger(__name__)
+_PLAIN = "text/plain"
+_MEDIA_TYPES = {".md": MARKDOWN, ".markdown": MARKDOWN, ".txt": _PLAIN, ".text": _PLAIN}
+_SOURCE_CHARS = 500  # a name is indexed: PostgreSQL takes 2,704 bytes, and a character has up to four
+_TITLE_CHARS = 500
+_CONTROLS = re.compile(r"[\x01-\x08\x0e-\x1a\x1c-\x1f]")  # not white space, not the escape of coloured logs
+_BINARY_SHARE = 0.05
+
+
+def discover(paths: Sequence[Path]) -> Iterator[tuple[Path, str]]:
+    """The files to read and their source names: the name of a file, or its path within the folder given.
+
+    Folders are walked in order of name, without hidden entries, other types, and links that lead out of them. A path
+    that cannot be read comes too, for `read` to say why. Raises InvalidInput where two files have one name.
+    """
+    named: dict[str, Path] = {}
+    seen: set[str] = set()
+    for given in paths:
+        folder = _is_folder(given)
+        for path in _walk(given) if folder else [given]:
+            name = path.relative_to(given).as_posix() if folder else path.name
+            source = os.fsencode(name).decode("utf-8", "backslashreplace")
+            real = os.path.realpath(path)
+            if real in seen:
+                continue
+            if source in named:
+                raise InvalidInput("paths", f"{named[source]} and {path} would both be named {source!r}")
+            seen.add(real)
+            named[source] = path
+    yield from ((path, source) for source, path in named.items())
+
+
+def read(path: Path, source: str, max_bytes: int) -> Source:
+    """Read one file. Raises UnreadableDocument with the reason where it yields no text."""
+    try:
+        mode = path.stat().st_mode
+        if not stat.S_ISREG(mode):
+            raise UnreadableDocument(f"{path}: is {'a folder' if stat.S_ISDIR(mode) else 'not a regular file'}")
+        _media_type(path.name)
+        with path.open("rb") as file:
+            raw = file.read(max_bytes + 1)
+    except (OSError, ValueError) as e:
+        raise UnreadableDocument(f"{path}: {getattr(e, 'strerror', None) or e}") from e
+    return _from_bytes(source, raw, _media_type(path.name), max_bytes)
+
+
+def from_bytes(source: str, raw: bytes, max_bytes: int) -> Source:
+    """Read an uploaded file; the ending of its name decides how. Raises UnreadableDocument."""
+    return _from_bytes(source, raw, _media_type(source), max_bytes)
+
+
+def _from_bytes(source: str, raw: bytes, media_type: str, max_bytes: int) -> Source:
+    if len(raw) > max_bytes:
+        raise UnreadableDocument(f"{source}: larger than {max_bytes} bytes")
+    return from_text(source, decode(raw, source), None, media_type, {})
+
+
+def _media_type(name: str) -> str:
+    suffix = PurePosixPath(name).suffix
+    if media_type := _MEDIA_TYPES.get(suffix.lower()):
+        return media_type
+    known = " ".join(_MEDIA_TYPES)
+    raise UnreadableDocument(f"{name}: files of type {suffix or 'none'!r} are not read, only {known}")
+
+
+def from_text(source: str, text: str, title: str | None, media_type: str, metadata: Mapping[str, Any]) -> Source:
+    """Clean and check a text: no byte order mark, line ends as `\\n`, nothing that PostgreSQL would refuse.
+
+    A Markdown file's front matter stays in the content and adds to the metadata; what the caller gives wins. The
+    title is the one given, or the front matter's, the first heading, the file's name. Raises UnreadableDocument.
+    """
+    media_type = media_type.partition(";")[0].strip().lower()
+    if media_type not in _MEDIA_TYPES.values():
+        raise UnreadableDocument(f"{source}: media type {media_type!r} is not read, only {MARKDOWN} and {_PLAIN}")
+    if not source.strip() or len(source) > _SOURCE_CHARS:
+        raise UnreadableDocument(f"{source[:60]!r}: a source name has 1 to {_SOURCE_CHARS} characters")
+    _check_characters(repr(source), source, "its name ")
+    _check_characters(source, title or "", "its title ")
+    _check_metadata(source, metadata)
+    content = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    _check_characters(source, content)
+    if len(_CONTROLS.findall(content)) > len(content) * _BINARY_SHARE:
+        raise UnreadableDocument(f"{source}: is binary: full of control characters")
+    found = front_matter(content) if media_type == MARKDOWN else None
+    start = found[1] if found else 0
+    if not _has_text(content, start):
+        raise UnreadableDocument(f"{source}: has no text" + (" but its front matter" if found else ""))
+    front = read_front_matter(content[slice(*found[0])]) if found else {}
+    heading = _first_heading(content, start) if media_type == MARKDOWN else ""
+    titles = (title, front.pop("title", ""), heading, PurePosixPath(source).stem, source)
+    chosen = next(clean for clean in map(_clean_title, titles) if clean)
+    return Source(source, chosen, media_type, content, {**front, **metadata})
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # `read` will say why
+        return False
+
+
+def _walk(folder: Path) -> Iterator[Path]:
+    root = os.path.realpath(folder)
+    failed: list[Path] = []
+    for parent, folders, files in os.walk(folder, onerror=lambda error: failed.append(Path(str(error.filename)))):
+        yield from failed
+        failed.clear()
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(files):
+            path = Path(parent, name)
+            if name.startswith(".") or path.suffix.lower() not in _MEDIA_TYPES:
+                continue
+            if os.path.commonpath([root, os.path.realpath(path)]) != root:
+                _LOG.warning("load.link_skipped path=%s reason=leads_out_of_the_folder", path)
+                continue
+            yield path
+    yield from failed
+
+
+def _check_characters(source: str, text: str, part: str = "") -> None:
+    """Refuse what cannot be stored as text."""
+    if (place := text.find("\0")) >= 0:
+        raise UnreadableDocument(f"{source}: {part}contains NUL at character {place}")
+    try:
+        text.encode()
+    except UnicodeEncodeError as e:
+        raise UnreadableDocument(f"{source}: {part}contains half a surrogate pair at character {e.start}") from e
+
+
+def _has_text(content: str, start: int) -> bool:
+    """Whether there is more than white space and marks that nobody sees."""
+    return any(char.isprintable() and not char.isspace() for char in content[start:])
+
+
+def _check_metadata(source: str, value: object, depth: int = 0) -> None:
+    """Refuse what JSON or PostgreSQL cannot hold."""
+    if isinstance(value, str):
+        _check_characters(source, value, "its metadata ")
+    elif isinstance(value, Mapping) and depth < 20:
+        for key, item in value.items():
+            if not isinstance(key, str):
+                raise UnreadableDocument(f"{source}: its metadata has a key that is not text: {key!r}")
+            _check_metadata(source, key)
+            _check_metadata(source, item, depth + 1)
+    elif isinstance(value, list | tuple) and depth < 20:
+        for item in value:
+            _check_metadata(source, item, depth + 1)
+    elif not (value is None or isinstance(value, int) or (isinstance(value, float) and math.isfinite(value))):
+        raise UnreadableDocument(f"{source}: its metadata has a value that JSON cannot hold: {type(value).__name__}")
+
+
+def _first_heading(content: str, start: int) -> str:
+    labels = (plain_label(block.label) for block in read_blocks(content, start) if block.level)
+    return next(filter(None, labels), "")
+
+
+def _clean_title(title: object) -> str:
+    return " ".join(str("" if title is None else title).split())[:_TITLE_CHARS]
