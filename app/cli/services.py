@@ -1,13 +1,10 @@
 """`ragledger services`: the embedded PostgreSQL and Valkey."""
 
-import contextlib
-import sys
 from collections.abc import Iterator
 
 import click
 
 from app import services as embedded
-from app.errors import ServiceFailed
 from app.services import ServiceStatus
 from app.settings import Settings
 
@@ -23,33 +20,21 @@ def services() -> None:
 def start() -> None:
     """Start what is not running yet; with DATABASE_URL and REDIS_URL set there is nothing to start."""
     settings = Settings()
-    with _failures_told():
-        embedded.ensure(settings)
-        _show(settings)
+    embedded.ensure(settings)
+    _show(settings)
 
 
 @services.command()
 def stop() -> None:
     """Stop what runs in RAGLEDGER_HOME."""
-    with _failures_told():
-        embedded.stop(Settings())
+    embedded.stop(Settings())
     click.echo("stopped")
 
 
 @services.command()
 def status() -> None:
     """Show state, process, data folder and URL (with the password, for psql)."""
-    with _failures_told():
-        _show(Settings())
-
-
-@contextlib.contextmanager
-def _failures_told() -> Iterator[None]:
-    try:
-        yield
-    except ServiceFailed as error:
-        click.echo(f"Error: {error}", err=True)
-        sys.exit(1)
+    _show(Settings())
 
 
 def _show(settings: Settings) -> None:

@@ -7,7 +7,7 @@ from click.testing import CliRunner, Result
 from services_home import Home, open_home, public_folder
 
 from app import services
-from app.cli.services import services as command
+from app.cli import main
 from app.settings import Settings
 
 
@@ -19,7 +19,7 @@ def home() -> Iterator[Home]:
 
 def run(home: Home, action: str, **environment: str) -> Result:
     unset = {"DATABASE_URL": "", "REDIS_URL": ""}
-    return CliRunner().invoke(command, [action], env=unset | {"RAGLEDGER_HOME": str(home.path)} | environment)
+    return CliRunner().invoke(main, ["services", action], env=unset | {"RAGLEDGER_HOME": str(home.path)} | environment)
 
 
 def test_start_status_and_stop_tell_what_runs(home: Home) -> None:
