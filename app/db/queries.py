@@ -37,6 +37,7 @@ class LoggedHit:
 class LoggedQuery:
     """One search or ask as it was kept, without the question's vector."""
 
+    hits: Sequence[LoggedHit]
     id: UUID
     at: datetime
     kind: Literal["search", "ask"]
@@ -53,7 +54,6 @@ class LoggedQuery:
     citations: Sequence[Mapping[str, Any]]
     timings_ms: Mapping[str, float]
     degraded: Sequence[str]
-    hits: Sequence[LoggedHit]
 
 
 def get(connection: Db, query_id: UUID) -> LoggedQuery:
@@ -63,4 +63,4 @@ def get(connection: Db, query_id: UUID) -> LoggedQuery:
         raise NotFound(f"the ledger has no query {query_id}")
     values = {"collection_id": row[0], "query_id": query_id}
     hits = [LoggedHit(*hit) for hit in connection.execute(statement("queries", "hits"), values)]
-    return LoggedQuery(*row[1:], hits=hits)
+    return LoggedQuery(hits, *row[1:])

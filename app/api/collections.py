@@ -1,0 +1,41 @@
+"""`/collections`."""
+
+from http import HTTPStatus
+
+from flask import Response
+
+from app.api import openapi
+from app.api.context import resources
+from app.api.models import CollectionPath
+from app.api.problems import documented
+from app.api.replies import CollectionReply, CollectionsReply, CollectionSummary, no_content, reply
+from app.db import collections
+
+blueprint = openapi.blueprint("collections", __name__)
+
+_MISSING = documented(HTTPStatus.NOT_FOUND)
+
+
+@blueprint.get("/collections", responses={HTTPStatus.OK: CollectionsReply})
+def listed() -> Response:
+    """All collections, by name."""
+    with resources().database.read() as connection:
+        found = collections.names(connection)
+    summaries = [CollectionSummary(name=name, revision=revision, documents=n) for name, revision, n in found]
+    return reply(CollectionsReply(collections=summaries))
+
+
+@blueprint.get("/collections/<path:name>", responses={HTTPStatus.OK: CollectionReply, **_MISSING})
+def get(path: CollectionPath) -> Response:
+    """One collection with its settings."""
+    with resources().database.read() as connection:
+        return reply(CollectionReply.of(collections.get(connection, path.name)))
+
+
+@blueprint.delete("/collections/<path:name>", responses={HTTPStatus.NO_CONTENT: None, **_MISSING})
+def delete(path: CollectionPath) -> Response:
+    """Delete a collection with its documents, curated pairs and ledger."""
+    with resources().database.write() as connection:
+        collections.get(connection, path.name)
+        collections.delete(connection, path.name)
+    return no_content()

@@ -1,0 +1,104 @@
+"""`/documents`: add, list, read, disable, delete. `POST /ingest` is a short name of `POST /documents`."""
+
+from http import HTTPStatus
+
+from flask import Response, request
+from flask_openapi3.types import ResponseDict
+
+from app.api import openapi
+from app.api.bodies import form, parsed
+from app.api.context import resources
+from app.api.models import ChunkPage, DocumentBody, DocumentPatch, DocumentPath, Page, Upload
+from app.api.problems import documented, failed_files
+from app.api.replies import (
+    ChunkReply,
+    ChunksReply,
+    DocumentOutcome,
+    DocumentReply,
+    DocumentsReply,
+    UploadReply,
+    no_content,
+    reply,
+)
+from app.db import collections, documents
+from app.ingest import store, uploads
+
+blueprint = openapi.blueprint("documents", __name__)
+
+_BODY = openapi.either_body(blueprint, DocumentBody, Upload)
+_ADDED: ResponseDict = {
+    HTTPStatus.OK: openapi.either_reply(blueprint, DocumentOutcome, UploadReply),
+    HTTPStatus.CREATED: openapi.either_reply(blueprint, DocumentOutcome, UploadReply),
+    HTTPStatus.MULTI_STATUS: UploadReply,
+    **documented(HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.UNSUPPORTED_MEDIA_TYPE),
+}
+_MISSING = documented(HTTPStatus.NOT_FOUND)
+
+
+@blueprint.post("/documents", responses=_ADDED, openapi_extensions=_BODY)
+@blueprint.post("/ingest", responses=_ADDED, openapi_extensions=_BODY)
+def add() -> Response:
+    """Add or replace a document given as JSON, or files given as multipart/form-data.
+
+    201: something was added; 200: only updated or unchanged; 207: some of the files failed; 422: all failed.
+    """
+    if request.mimetype == "multipart/form-data":
+        return _add_files(parsed(Upload, form()))
+    return _add_text(parsed(DocumentBody, request.get_json()))
+
+
+def _add_text(body: DocumentBody) -> Response:
+    outcome = uploads.ingest_text(body.to_source(), body.collection or resources().settings.collection, resources())
+    status = HTTPStatus.CREATED if outcome.outcome == "added" else HTTPStatus.OK
+    return reply(DocumentOutcome.model_validate(outcome), status)
+
+
+def _add_files(upload: Upload) -> Response:
+    files = [(file.filename or "", file.read()) for file in upload.file]
+    outcomes = uploads.ingest_files(files, upload.collection or resources().settings.collection, resources())
+    kinds = {outcome.outcome for outcome in outcomes}
+    if kinds == {"failed"}:
+        return failed_files(outcomes)
+    status = HTTPStatus.CREATED if "added" in kinds else HTTPStatus.OK
+    status = HTTPStatus.MULTI_STATUS if "failed" in kinds else status
+    return reply(UploadReply(documents=[DocumentOutcome.model_validate(outcome) for outcome in outcomes]), status)
+
+
+@blueprint.get("/documents", responses={HTTPStatus.OK: DocumentsReply, **_MISSING})
+def listed(query: Page) -> Response:
+    """A page of a collection's documents, by id."""
+    with resources().database.read() as connection:
+        collection = collections.get(connection, query.collection or resources().settings.collection)
+        found = documents.listed(connection, collection.id, after=query.after, limit=query.limit + 1)
+    page = [DocumentReply.model_validate(document) for document in found[: query.limit]]
+    return reply(DocumentsReply(documents=page, next_after=page[-1].id if len(found) > query.limit else None))
+
+
+@blueprint.get("/documents/<document_id>", responses={HTTPStatus.OK: DocumentReply, **_MISSING})
+def get(path: DocumentPath) -> Response:
+    """One document."""
+    with resources().database.read() as connection:
+        return reply(DocumentReply.model_validate(documents.get(connection, path.document_id)))
+
+
+@blueprint.get("/documents/<document_id>/chunks", responses={HTTPStatus.OK: ChunksReply, **_MISSING})
+def chunks(path: DocumentPath, query: ChunkPage) -> Response:
+    """A page of a document's chunks, in order."""
+    with resources().database.read() as connection:
+        documents.get(connection, path.document_id)
+        found = documents.chunk_page(connection, path.document_id, after=query.after, limit=query.limit + 1)
+    page = [ChunkReply.of(chunk_id, chunk) for chunk_id, chunk in found[: query.limit]]
+    return reply(ChunksReply(chunks=page, next_after=page[-1].ordinal if len(found) > query.limit else None))
+
+
+@blueprint.patch("/documents/<document_id>", responses={HTTPStatus.OK: DocumentReply, **_MISSING})
+def patch(path: DocumentPath, body: DocumentPatch) -> Response:
+    """Disable a document, or enable it again. Searches see it at once."""
+    return reply(DocumentReply.model_validate(store.set_state(path.document_id, body.state, resources())))
+
+
+@blueprint.delete("/documents/<document_id>", responses={HTTPStatus.NO_CONTENT: None, **_MISSING})
+def delete(path: DocumentPath) -> Response:
+    """Delete a document. Searches and cached answers forget it at once."""
+    store.delete(path.document_id, resources())
+    return no_content()

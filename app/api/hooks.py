@@ -1,0 +1,68 @@
+"""What happens around every request: an id, one line in the log, safe headers."""
+
+import logging
+import re
+import time
+from urllib.parse import urlsplit
+from uuid import uuid4
+
+from flask import Flask, Response, request
+from werkzeug.exceptions import Forbidden
+
+from app import log
+
+_LOG = logging.getLogger(__name__)
+_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
+_HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+def register(app: Flask) -> None:
+    """Install the hooks."""
+    app.before_request(_begin)
+    app.before_request(_refuse_other_sites)
+    app.after_request(_finish)
+    app.teardown_request(_forget)
+
+
+def _begin() -> None:
+    given = request.headers.get("X-Request-ID", "")
+    request_id = given if _ID.fullmatch(given) else uuid4().hex
+    request.environ["ragledger.request_id"] = request_id
+    request.environ["ragledger.started"] = time.perf_counter()
+    log.request_id.set(request_id)
+
+
+def _refuse_other_sites() -> None:
+    """A page of another site must not write through its visitor's browser, which reaches loopback addresses.
+
+    The rules are those of Go's net/http.CrossOriginProtection; clients that are no browser send neither header.
+    """
+    if request.method in _SAFE_METHODS:
+        return
+    site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
+    if site in {"same-origin", "none"} or (
+        site is None and (origin is None or urlsplit(origin).netloc == request.host)
+    ):
+        return
+    raise Forbidden("a browser sent this from a page of another site")
+
+
+def _finish(response: Response) -> Response:
+    for name, value in _HEADERS.items():
+        response.headers.setdefault(name, value)
+    response.headers["X-Request-ID"] = request.environ["ragledger.request_id"]
+    route = request.url_rule.rule if request.url_rule else "-"
+    elapsed_ms = (time.perf_counter() - request.environ["ragledger.started"]) * 1000
+    arguments = (request.method, route, response.status_code, elapsed_ms)
+    _LOG.info("http.request method=%s route=%s status=%s ms=%.1f", *arguments)
+    return response
+
+
+def _forget(_: BaseException | None) -> None:
+    log.request_id.set("-")

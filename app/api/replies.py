@@ -1,0 +1,299 @@
+"""What callers get: the records of the domain as JSON, in UTF-8, described for the OpenAPI document."""
+
+from datetime import datetime
+from http import HTTPStatus
+from typing import Any, Literal
+from uuid import UUID
+
+from flask import Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from app.records import AnswerSource, Chunk, Collection, DocumentState
+
+
+class Reply(BaseModel):
+    """A JSON reply. A number that is not finite becomes null."""
+
+    model_config = ConfigDict(from_attributes=True, ser_json_inf_nan="null")
+
+
+def reply(body: Reply, status: int = HTTPStatus.OK, **headers: str) -> Response:
+    """A model as a response."""
+    return Response(body.model_dump_json(), status, headers, content_type="application/json")
+
+
+def no_content() -> Response:
+    """The reply to a deletion."""
+    return Response(status=HTTPStatus.NO_CONTENT)
+
+
+# --- documents and collections ------------------------------------------------------------------------------------
+
+
+class DocumentOutcome(Reply):
+    """What became of one document."""
+
+    source: str
+    outcome: Literal["added", "updated", "unchanged", "failed"]
+    document_id: int | None = None
+    version: int | None = None
+    chunks: int = 0
+    chunks_reused: int = Field(0, description="Chunks of equal text, whose vectors were kept")
+    reason: str = Field("", description="Why it failed")
+
+
+class UploadReply(Reply):
+    """What became of each file, in the order sent."""
+
+    documents: list[DocumentOutcome]
+
+
+class DocumentReply(Reply):
+    """A stored document, without its content."""
+
+    id: int
+    collection: str
+    source: str
+    title: str
+    media_type: str
+    metadata: dict[str, Any]
+    state: DocumentState
+    version: int
+    chunks: int
+    characters: int
+    created_at: datetime
+    updated_at: datetime
+
+
+class DocumentsReply(Reply):
+    """A page of documents. `next_after` is the `after` of the next page, null on the last."""
+
+    documents: list[DocumentReply]
+    next_after: int | None
+
+
+class ChunkReply(Reply):
+    """A piece of a document: `text` is `content[start_char:end_char]`, in characters."""
+
+    chunk_id: int
+    ordinal: int
+    start_char: int
+    end_char: int
+    section: str
+    text: str
+
+    @classmethod
+    def of(cls, chunk_id: int, chunk: Chunk) -> "ChunkReply":
+        """A stored chunk."""
+        place = {"start_char": chunk.start_char, "end_char": chunk.end_char}
+        return cls(chunk_id=chunk_id, ordinal=chunk.ordinal, section=chunk.section, text=chunk.text, **place)
+
+
+class ChunksReply(Reply):
+    """A page of a document's chunks, in order."""
+
+    chunks: list[ChunkReply]
+    next_after: int | None
+
+
+class SplittingReply(Reply):
+    """How a collection's documents are split."""
+
+    splitter: str
+    size_chars: int
+    overlap_chars: int
+    spans: bool
+
+
+class ModelReply(Reply):
+    """The model whose vectors a collection holds."""
+
+    backend: str
+    model: str
+    dim: int
+    query_prefix: str
+    passage_prefix: str
+
+
+class CollectionSummary(Reply):
+    """A collection. `revision` grows with every change that a search could see."""
+
+    name: str
+    revision: int
+    documents: int
+
+
+class CollectionsReply(Reply):
+    """All collections, by name."""
+
+    collections: list[CollectionSummary]
+
+
+class CollectionReply(Reply):
+    """A collection with its settings."""
+
+    name: str
+    revision: int
+    splitting: SplittingReply
+    model: ModelReply
+
+    @classmethod
+    def of(cls, collection: Collection) -> "CollectionReply":
+        """A stored collection."""
+        splitting = SplittingReply.model_validate(collection.splitting)
+        model = ModelReply.model_validate(collection.space.identity)
+        return cls(name=collection.name, revision=collection.revision, splitting=splitting, model=model)
+
+
+# --- searches and answers -----------------------------------------------------------------------------------------
+
+
+class HitReply(Reply):
+    """A chunk with every score that put it there; higher is better. null: that path does not know it."""
+
+    rank: int
+    chunk_id: int
+    document_id: int
+    source: str
+    title: str
+    section: str
+    start_char: int
+    end_char: int
+    text: str
+    text_sha256: str
+    cosine: float | None
+    bm25: float
+    vector_rank: int | None
+    bm25_rank: int | None
+    vector_norm: float
+    bm25_norm: float
+    fused: float
+    span_cosine: float | None
+    score: float
+
+
+class SearchReply(Reply):
+    """Hits in order. `degraded` names the parts that were away: "vector"."""
+
+    query_id: UUID
+    collection: str
+    revision: int
+    hits: list[HitReply]
+    confidence: float = Field(description="Lexical confidence, 0 to 1")
+    degraded: list[str]
+    timings_ms: dict[str, float]
+
+
+class CitationReply(Reply):
+    """Where a quote stands: `content[start_char:end_char] == quote`. `number` is the [n] of the answer's text."""
+
+    number: int
+    chunk_id: int
+    document_id: int
+    source: str
+    title: str
+    section: str
+    start_char: int
+    end_char: int
+    quote: str
+    score: float
+
+
+class AnswerReply(Reply):
+    """An answer with its citations, or a refusal. `degraded` names the parts that were away: "vector", "cache"."""
+
+    query_id: UUID
+    collection: str
+    revision: int
+    text: str
+    source: AnswerSource = Field(
+        description="qa: a curated pair; corpus: quoted; refusal: the collection does not tell"
+    )
+    generator: str
+    cached: bool
+    confidence: float
+    citations: list[CitationReply]
+    hits: list[HitReply]
+    degraded: list[str]
+    timings_ms: dict[str, float]
+
+
+# --- the ledger ---------------------------------------------------------------------------------------------------
+
+
+class LoggedHitReply(Reply):
+    """One candidate of a query as it was scored then; the chunk may be gone since."""
+
+    chunk_id: int
+    text_sha256: str
+    source: str
+    vector_rank: int | None
+    bm25_rank: int | None
+    cosine: float | None
+    bm25: float | None
+    vector_norm: float | None
+    bm25_norm: float | None
+    fused: float | None
+    fused_rank: int
+    span_cosine: float | None
+    score: float | None
+    rank: int
+    picked: bool
+    cited: bool
+
+
+class LoggedQueryReply(Reply):
+    """What the ledger keeps of a search or an answer."""
+
+    id: UUID
+    at: datetime
+    kind: Literal["search", "ask"]
+    collection: str
+    revision: int
+    question: str
+    tokens: list[str]
+    parameters: dict[str, Any]
+    lexical: dict[str, Any] = Field(description="The BM25 statistics used: live chunks, mean length, df and idf")
+    confidence: float | None
+    source: str
+    reason: str
+    answer: str | None
+    citations: list[dict[str, Any]]
+    timings_ms: dict[str, float]
+    degraded: list[str]
+    hits: list[LoggedHitReply]
+
+
+# --- curated pairs and health -------------------------------------------------------------------------------------
+
+
+class QaPairReply(Reply):
+    """A curated pair."""
+
+    id: int
+    collection: str
+    question: str
+    answer: str
+    state: DocumentState
+    created_at: datetime
+    updated_at: datetime
+
+
+class QaPairsReply(Reply):
+    """A page of pairs."""
+
+    qa_pairs: list[QaPairReply]
+    next_after: int | None
+
+
+class LiveReply(Reply):
+    """The process runs."""
+
+    status: Literal["ok"] = "ok"
+
+
+class ReadyReply(Reply):
+    """Whether questions can be answered. Without the cache or the embedder they are, less well: `degraded`."""
+
+    status: Literal["ok", "degraded", "unavailable"]
+    parts: dict[str, Literal["ok", "unavailable"]]

@@ -1,0 +1,48 @@
+"""Documents that arrive as text or bytes under a name, not as files of this machine."""
+
+import logging
+import re
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+
+from app.errors import Conflict, EmbeddingFailed, InvalidInput, UnreadableDocument
+from app.ingest import load
+from app.ingest.pipeline import ingest
+from app.records import Ingested, Source
+from app.resources import Resources
+
+_LOG = logging.getLogger(__name__)
+_OWN_FAULTS = (InvalidInput, UnreadableDocument, EmbeddingFailed, Conflict)  # anything else would hit the next one too
+_UNSAFE = re.compile(r"[^\w.]")
+
+
+def ingest_text(source: Source, name: str, resources: Resources) -> Ingested:
+    """Ingest a text as the caller named it. Raises InvalidInput, UnreadableDocument."""
+    limit = resources.settings.document_max_bytes
+    if (size := len(source.content.encode())) > limit:
+        raise InvalidInput("text", f"has {size} bytes in UTF-8, the limit is {limit}")
+    title = source.title or None
+    read = load.from_text(source.source, source.content, title, source.media_type, source.metadata)
+    return ingest(read, name, resources)
+
+
+def ingest_files(files: Sequence[tuple[str, bytes]], name: str, resources: Resources) -> list[Ingested]:
+    """Ingest (source, content) pairs into a collection. A bad one is an outcome with its reason; the others go in."""
+    return [_guarded(source, content, name, resources) for source, content in files]
+
+
+def _guarded(source: str, content: bytes, name: str, resources: Resources) -> Ingested:
+    try:
+        return ingest(_read(source, content, resources.settings.document_max_bytes), name, resources)
+    except _OWN_FAULTS as e:
+        _LOG.warning("ingest.failed bytes=%s error=%s", len(content), type(e).__name__)
+        return Ingested(source, "failed", reason=str(e))
+
+
+def _read(source: str, content: bytes, max_bytes: int) -> Source:
+    """As a file of that ending: the ending decides how it is read."""
+    with TemporaryDirectory(prefix="ragledger-") as folder:
+        path = Path(folder) / ("upload" + _UNSAFE.sub("_", PurePosixPath(source).suffix)[:20])
+        path.write_bytes(content)
+        return load.read(path, source, max_bytes)
