@@ -14,7 +14,9 @@ _ANCHOR = re.compile(r"\{[ ]?[#.:][^{}]*\}\s*\Z")
 _CODE = re.compile(r"(`+[^`]*`+)")
 _LINK = re.compile(r"!?\[([^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])")
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>|<!--.*?-->")
-_EMPHASIS = re.compile(r"(\*{1,3}|~~)(?=\S)(.+?)(?<=\S)\1|(?<!\w)(_{1,3})(?=\S)(.+?)(?<=\S)\3(?!\w)")
+_EMPHASIS = re.compile(
+    r"(?<!\\)(\*{1,3}|~~)(?=\S)(.+?)(?<=[^\s\\])\1|(?<![\w\\])(_{1,3})(?=\S)(.+?)(?<=[^\s\\])\3(?!\w)"
+)
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 
 Path = tuple[str, ...]
@@ -35,7 +37,10 @@ def _without_markup(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """The heading path at each heading of a document. `starts` ascend; before the first the path is empty."""
+    """The heading path at each heading of a document. `starts` ascend; before the first the path is empty.
+
+    A heading with no text before its first subsection has that one's path: nothing else stands under it there.
+    """
 
     starts: Sequence[int]
     paths: Sequence[Path]
@@ -45,13 +50,20 @@ class Outline:
         starts: list[int] = []
         paths: list[Path] = []
         open_headings: list[tuple[int, str]] = []
+        bare = 0  # how many of the last headings are followed by a deeper one only
         for block in blocks:
-            if block.level:
+            if not block.level:
+                bare = 0
+            else:
+                if open_headings and open_headings[-1][0] >= block.level:
+                    bare = 0
                 while open_headings and open_headings[-1][0] >= block.level:
                     open_headings.pop()
                 open_headings.append((block.level, plain_label(block.label)))
                 starts.append(block.start)
                 paths.append(tuple(label for _, label in open_headings if label))
+                bare += 1
+                paths[-bare:] = [paths[-1]] * bare
         return cls(starts, paths)
 
     def path(self, start: int, end: int) -> Path:
