@@ -1,19 +1,24 @@
 """Every long-lived client of a process, built once from Settings. Build after a fork, not before."""
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 from app import services
 from app.clients.cache import AnswerCache
 from app.clients.embedder import Embedder
 from app.clients.embedder.builtin import BuiltinEmbedder
-from app.db import server
+from app.db import migrate, server
 from app.db.pool import Database
 from app.db.postings import SegmentCache
+from app.errors import ServiceFailed
 from app.records import Ranking, Splitting
 from app.settings import Settings
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -51,7 +56,8 @@ class Resources:
 
     def ranking_with(self, **changes: float | None) -> Ranking:
         """The configured defaults with the changes that are not None."""
-        return replace(self.ranking, **{name: value for name, value in changes.items() if value is not None})
+        given: dict[str, Any] = {name: value for name, value in changes.items() if value is not None}
+        return replace(self.ranking, **given)
 
     def close(self) -> None:
         """Close every connection."""
@@ -70,14 +76,24 @@ def opened(settings: Settings) -> Iterator[Resources]:
 
 
 def build(settings: Settings) -> Resources:
-    """Connect to the configured or embedded PostgreSQL and Valkey. Raises ServiceFailed, UnsupportedServer,
-    DatabaseUnavailable."""
-    endpoints = services.ensure(settings)
-    server.require_ready(endpoints.database_url)
+    """Connect to the configured or embedded PostgreSQL and Valkey; tables of the embedded one are brought up to date.
+
+    Raises ServiceFailed, UnsupportedServer, DatabaseUnavailable. Without a Valkey the answers come uncached.
+    """
+    url = services.database_url(settings)
+    if settings.database_url is None and not server.is_current(url):
+        migrate.upgrade(url)
+    server.require_ready(url)
     database = Database(
-        endpoints.database_url,
-        max_connections=settings.database_pool_max,
-        timeout_seconds=settings.database_timeout_seconds,
+        url, max_connections=settings.database_pool_max, timeout_seconds=settings.database_timeout_seconds
     )
-    cache = AnswerCache(endpoints.redis_url, timeout_seconds=settings.redis_timeout_seconds)
+    cache = AnswerCache(_redis_url(settings), timeout_seconds=settings.redis_timeout_seconds)
     return Resources(settings, database, cache, SegmentCache(settings.postings_cache_bytes))
+
+
+def _redis_url(settings: Settings) -> str | None:
+    try:
+        return services.redis_url(settings)
+    except ServiceFailed as e:
+        _LOG.warning("cache.not_started reason=%s", e)
+        return None

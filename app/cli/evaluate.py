@@ -11,38 +11,58 @@ from rich.progress import Progress
 from app.cli.demo import SAMPLES
 from app.cli.settings import load
 from app.evaluate import report
-from app.evaluate.datasets import read_dataset
+from app.evaluate.datasets import Dataset, read_dataset
 from app.evaluate.report import Results
 from app.evaluate.run import evaluate as run
-from app.resources import opened
+from app.resources import Resources, opened
 
+FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
 # The samples' floors: well under what is reached, so that only a real loss of quality fails.
 FLOORS = {"ndcg@10": 0.0, "mrr@10": 0.0, "recall@10": 0.0}
 REFUSAL_CEILINGS = {"wrongly_refused": 1.0, "wrongly_answered": 1.0}
 
 
 @click.command("eval")
-@click.option(
-    "--dataset", type=click.Path(path_type=Path, file_okay=False), help="Folder in the BEIR or the samples' layout."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def evaluate(dataset: Path | None, as_json: bool) -> None:
-    """Measure rankings and refusals. On the samples (no --dataset) the exit code is 1 under the stated floors."""
-    data = read_dataset(dataset or SAMPLES)
-    with opened(load()) as resources, Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(data.name)
-        results = run(
-            data,
-            resources,
-            lambda what, done, total: bar.update(task, description=f"{data.name}: {what}", completed=done, total=total),
-        )
-    if as_json:
-        click.echo(json.dumps(report.as_json(results), ensure_ascii=False))
-    else:
-        Console().print(report.as_table(results))
-    if dataset is None and (failures := under_floors(results)):
+@click.option("--dataset", type=FOLDER, help="A data set in the BEIR or the samples' layout.  [default: the samples]")
+@click.option("--public", type=FOLDER, help="A folder of data sets, one after the other, and their mean.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each data set.")
+def evaluate(dataset: Path | None, public: Path | None, as_json: bool) -> None:
+    """Measure rankings and refusals. On the samples the exit code is 1 under the stated floors."""
+    folders = data_sets(public) if public else [dataset or SAMPLES]
+    console = Console()
+    with opened(load()) as resources:
+        measured = []
+        for folder in folders:
+            results = _with_progress(read_dataset(folder), resources)
+            measured.append(results)
+            if as_json:
+                click.echo(json.dumps(report.as_json(results), ensure_ascii=False))
+            else:
+                console.print(report.as_table(results))
+    if public and not as_json:
+        mean = sum(results.rankings["fused"]["ndcg@10"].value for results in measured) / len(measured)
+        click.echo(f"mean nDCG@10 of {len(measured)} data sets, fused: {mean:.3f}")
+    if folders == [SAMPLES] and (failures := under_floors(results)):
         click.echo("\n".join(failures), err=True)
         sys.exit(1)
+
+
+def data_sets(folder: Path) -> list[Path]:
+    """The folders in `folder` that hold a corpus.jsonl."""
+    found = sorted(path.parent for path in folder.glob("*/corpus.jsonl"))
+    if not found:
+        raise click.ClickException(f"{folder} has no folder with a corpus.jsonl in it")
+    return found
+
+
+def _with_progress(data: Dataset, resources: Resources) -> Results:
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(data.name)
+
+        def show(what: str, done: int, total: int) -> None:
+            bar.update(task, description=f"{data.name}: {what}", completed=done, total=total)
+
+        return run(data, resources, show)
 
 
 def under_floors(results: Results) -> list[str]:

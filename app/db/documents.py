@@ -1,7 +1,7 @@
 """Documents and their chunks."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, cast
 
 from psycopg.types.json import Jsonb
@@ -9,7 +9,7 @@ from psycopg.types.json import Jsonb
 from app.db.pool import Db
 from app.db.sql import statement
 from app.errors import NotFound
-from app.records import Chunk, Document, DocumentState
+from app.records import Chunk, Document, DocumentState, Source, Splitting
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +54,20 @@ def lock(connection: Db, collection_id: int, source: str) -> tuple[int, int] | N
     return cast("tuple[int, int] | None", connection.execute(statement("documents", "lock"), values).fetchone())
 
 
-def insert(connection: Db, values: Mapping[str, Any]) -> int:
-    """Insert a document given by the columns' names. Returns its id."""
-    return int(_one(connection, "insert", values)[0])
+def insert(connection: Db, collection_id: int, source: Source, content_sha256: str, splitting: Splitting) -> int:
+    """Insert a document. Returns its id."""
+    values = _columns(source, content_sha256, splitting)
+    values |= {"collection_id": collection_id, "source": source.source}
+    return cast(tuple[int], connection.execute(statement("documents", "insert"), values).fetchone())[0]
 
 
-def update(connection: Db, document_id: int, values: Mapping[str, Any]) -> int:
-    """Replace a document's columns. Returns its new version."""
-    return int(_one(connection, "update", {**values, "document_id": document_id})[0])
+def update(
+    connection: Db, collection_id: int, document_id: int, source: Source, content_sha256: str, splitting: Splitting
+) -> None:
+    """Replace a document and count its version up."""
+    values = _columns(source, content_sha256, splitting)
+    values |= {"collection_id": collection_id, "document_id": document_id}
+    connection.execute(statement("documents", "update"), values)
 
 
 def get(connection: Db, document_id: int) -> Document:
@@ -169,6 +175,12 @@ def _places(chunks: Sequence[Chunk]) -> dict[str, list[Any]]:
     }
 
 
-def _one(connection: Db, name: str, values: Mapping[str, Any]) -> tuple[Any, ...]:
-    bound = {**values, "metadata": Jsonb(values["metadata"]), "splitting": Jsonb(values["splitting"])}
-    return cast(tuple[Any, ...], connection.execute(statement("documents", name), bound).fetchone())
+def _columns(source: Source, content_sha256: str, splitting: Splitting) -> dict[str, Any]:
+    return {
+        "title": source.title,
+        "media_type": source.media_type,
+        "content": source.content,
+        "content_sha256": content_sha256,
+        "splitting": Jsonb(asdict(splitting)),
+        "metadata": Jsonb(dict(source.metadata)),
+    }

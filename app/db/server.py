@@ -8,17 +8,26 @@ from psycopg import Connection
 from app.db.pool import translated
 from app.errors import DatabaseUnavailable, UnsupportedServer
 
+REVISION = "0001"  # the newest migration; a test holds it against migrations/versions
 OLDEST_SERVER = 15
 OLDEST_PGVECTOR = (0, 8)
 
 
 def require_ready(url: str) -> None:
     """Refuse a server that cannot serve, with the reason. Raises UnsupportedServer, DatabaseUnavailable."""
+    if not is_current(url):
+        raise DatabaseUnavailable("the tables are missing or of another version: run `ragledger migrate`")
+
+
+def is_current(url: str) -> bool:
+    """Whether the tables are this version's. Raises UnsupportedServer, DatabaseUnavailable."""
     with translated(), psycopg.connect(url, connect_timeout=10) as connection:
         require_supported(connection)
-        row = connection.execute("SELECT to_regclass('alembic_version') IS NOT NULL").fetchone()
-        if row is None or not row[0]:
-            raise DatabaseUnavailable("the database has no tables yet: run `ragledger migrate`")
+        row = connection.execute("SELECT to_regclass('alembic_version')").fetchone()
+        if row is None or row[0] is None:
+            return False
+        versions = connection.execute("SELECT version_num FROM alembic_version").fetchall()
+        return versions == [(REVISION,)]
 
 
 def require_supported(connection: Connection[Any]) -> None:

@@ -45,7 +45,7 @@ def open_collection(name: str, resources: Resources) -> Collection:
 
 def _ingest(source: Source, collection: Collection, resources: Resources) -> Ingested:
     started = time.perf_counter()
-    for attempt in range(1, _ATTEMPTS + 1):
+    for _ in range(_ATTEMPTS):
         with resources.database.read() as connection:
             known = documents.find(connection, collection.id, source.source)
         if known and _unchanged(source, known, collection):
@@ -57,14 +57,18 @@ def _ingest(source: Source, collection: Collection, resources: Resources) -> Ing
         try:
             document = store.write(source, embedded, known, collection, resources)
         except Conflict:
-            if attempt == _ATTEMPTS:
-                raise
             continue  # another writer was first: look again at what is there now
         compact.compact(collection.id, resources)
         _LOG.info("ingest.done document=%s chunks=%s ms=%.0f", document.id, len(chunks), _ms(started))
-        outcome = "updated" if known else "added"
-        return Ingested(source.source, outcome, document.id, document.version, len(chunks), embedded.reused)
-    raise AssertionError("the loop returns or raises")
+        return Ingested(
+            source=source.source,
+            outcome="updated" if known else "added",
+            document_id=document.id,
+            version=document.version,
+            chunks=len(chunks),
+            chunks_reused=embedded.reused,
+        )
+    raise Conflict(f"{source.source} kept changing under {_ATTEMPTS} attempts to write it")
 
 
 def _unchanged(source: Source, known: Stored, collection: Collection) -> bool:

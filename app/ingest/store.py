@@ -1,8 +1,7 @@
 """Write one document in one transaction: all of it is found by both recalls at the commit, or none of it."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from app.db import collections, documents, postings, vectors
 from app.db.documents import Stored
@@ -73,19 +72,10 @@ def _write_document(connection: Db, source: Source, known: Stored | None, collec
     locked = documents.lock(connection, collection.id, source.source)
     if locked != (None if known is None else (known.id, known.version)):
         raise Conflict(f"{source.source} was changed by another writer")
-    values: dict[str, Any] = {
-        "collection_id": collection.id,
-        "source": source.source,
-        "title": source.title,
-        "media_type": source.media_type,
-        "content": source.content,
-        "content_sha256": text_hash(source.content),
-        "splitting": asdict(collection.splitting),
-        "metadata": dict(source.metadata),
-    }
+    digest = text_hash(source.content)
     if locked is None:
-        return documents.insert(connection, values)
-    documents.update(connection, locked[0], values)
+        return documents.insert(connection, collection.id, source, digest, collection.splitting)
+    documents.update(connection, collection.id, locked[0], source, digest, collection.splitting)
     return locked[0]
 
 

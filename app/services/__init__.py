@@ -53,10 +53,17 @@ def ensure(settings: Settings) -> Endpoints:
 
     Safe to call from many processes at once. The servers outlive the caller; `stop` ends them.
     """
-    return Endpoints(
-        database_url=_set(settings.database_url) or _ensure(settings, Postgres),
-        redis_url=_set(settings.redis_url) or _ensure(settings, Valkey),
-    )
+    return Endpoints(database_url=database_url(settings), redis_url=redis_url(settings))
+
+
+def database_url(settings: Settings) -> str:
+    """PostgreSQL's URL alone, as `ensure` gives it. Raises ServiceFailed."""
+    return _set(settings.database_url) or _ensure(settings, Postgres)
+
+
+def redis_url(settings: Settings) -> str:
+    """Valkey's URL alone, as `ensure` gives it. Raises ServiceFailed."""
+    return _set(settings.redis_url) or _ensure(settings, Valkey)
 
 
 def stop(settings: Settings) -> None:

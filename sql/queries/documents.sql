@@ -14,8 +14,7 @@ RETURNING id;
 UPDATE document
 SET title = %(title)s, media_type = %(media_type)s, content = %(content)s, content_sha256 = %(content_sha256)s,
     splitting = %(splitting)s, metadata = %(metadata)s, version = version + 1, updated_at = now()
-WHERE collection_id = %(collection_id)s AND id = %(document_id)s
-RETURNING version;
+WHERE collection_id = %(collection_id)s AND id = %(document_id)s;
 
 -- name: get
 SELECT d.id, c.name, d.source, d.title, d.media_type, d.metadata, d.state, d.version,

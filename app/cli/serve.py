@@ -1,0 +1,93 @@
+"""`ragledger serve`: the service over HTTP."""
+
+import logging
+import sys
+from typing import Any
+
+import click
+from flask import Flask
+from gunicorn.app.base import BaseApplication
+
+from app import resources, services
+from app.api import create_app
+from app.cli.settings import load
+from app.db import migrate, server
+from app.errors import RagledgerError
+from app.lexical import tokens
+from app.settings import Settings
+
+_LOG = logging.getLogger(__name__)
+_BOOT_SECONDS = 300  # the first start converts the model's weights
+_DRAIN_SECONDS = 30  # requests under way at a SIGTERM may take this long
+
+
+@click.command()
+@click.option("--host", help="Address to listen on.  [default: HOST, 127.0.0.1]")
+@click.option("--port", type=click.IntRange(0, 65_535), help="Port; 0 takes a free one.  [default: PORT, 8000]")
+def serve(host: str | None, port: int | None) -> None:
+    """Answer HTTP requests until SIGTERM or Ctrl-C."""
+    settings = load()
+    endpoints = services.ensure(settings)
+    if settings.database_url is None:  # our own server; one that others run is migrated when they say so
+        migrate.upgrade(endpoints.database_url)
+    server.require_ready(endpoints.database_url)
+    address = (settings.host if host is None else host, settings.port if port is None else port)
+    try:
+        _Server(settings, *address).run()
+    except SystemExit as e:
+        sys.exit(1 if e.code else 0)
+
+
+class _Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
+    """One worker process: its threads share the embedder and the decoded postings, which are most of the memory."""
+
+    def __init__(self, settings: Settings, host: str, port: int) -> None:
+        self._settings = settings
+        self._bind = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        self._resources: resources.Resources | None = None
+        super().__init__()
+
+    def load_config(self) -> None:
+        """gunicorn's settings; its files and environment variables are not read."""
+        chosen = {
+            "bind": self._bind,
+            "workers": 1,
+            "worker_class": "gthread",
+            "threads": self._settings.server_threads,
+            "timeout": _BOOT_SECONDS,
+            "graceful_timeout": _DRAIN_SECONDS,
+            "loglevel": "warning",
+            "control_socket_disable": True,
+            "post_worker_init": _announce,
+            "worker_exit": self._close,
+        }
+        for name, value in chosen.items():
+            if name in self.cfg.settings:  # control_socket_disable: since gunicorn 25.1
+                self.cfg.set(name, value)
+
+    def load(self) -> Flask:
+        """The app of a worker process. Called after the fork, before it accepts requests."""
+        try:
+            self._resources = resources.build(self._settings)
+        except RagledgerError as e:
+            _LOG.error("serve.failed error=%s detail=%s", type(e).__name__, e)
+            sys.exit(1)
+        tokens.warm_up()
+        _warm_up(self._resources)
+        return create_app(self._resources)
+
+    def _close(self, _arbiter: Any, _worker: Any) -> None:
+        if self._resources:
+            self._resources.close()
+
+
+def _warm_up(built: resources.Resources) -> None:
+    try:
+        built.embedder.embed_questions(["ready"])
+    except RagledgerError as e:
+        _LOG.warning("serve.degraded part=vector error=%s", type(e).__name__)
+
+
+def _announce(worker: Any) -> None:
+    for socket in worker.sockets:
+        click.echo(f"ragledger listens on {socket}", err=True)

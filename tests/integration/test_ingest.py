@@ -1,0 +1,156 @@
+"""Documents in: one transaction each, nothing twice, nothing lost, nothing half-written."""
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from app.db import documents
+from app.errors import InvalidInput, NotFound
+from app.ingest import compact, load, pipeline, store
+from app.records import Ingested, Source
+from app.resources import Resources
+
+PARAGRAPHS = [
+    "# Kettles\n\nThe copper kettle holds 12 litres and heats in nine minutes.",
+    "## Cleaning\n\nRinse the kettle with citric acid once a month.",
+    "## 中文说明\n\n铜壶的容量是十二升，九分钟烧开。",
+]
+
+
+def source(text: str, name: str = "kettles.md") -> Source:
+    return Source(name, "Kettles", "text/markdown", text)
+
+
+def count(resources: Resources, table: str) -> int:
+    with resources.database.read() as connection:
+        row = connection.execute(f"SELECT count(*) FROM {table}").fetchone()  # type: ignore[arg-type]  # noqa: S608
+        assert row
+        return int(row[0])
+
+
+def chunks_of(resources: Resources, document_id: int) -> dict[str, int]:
+    with resources.database.read() as connection:
+        page = documents.chunk_page(connection, document_id, after=-1, limit=1000)
+    return {chunk.text: chunk_id for chunk_id, chunk in page}
+
+
+def added(outcome: Ingested) -> int:
+    assert outcome.document_id is not None
+    return outcome.document_id
+
+
+def test_the_same_document_again_is_unchanged(resources: Resources) -> None:
+    text = "\n\n".join(PARAGRAPHS)
+    first = pipeline.ingest(source(text), "k", resources)
+    before = {table: count(resources, table) for table in ("chunk", "embedding", "span_embedding", "lexical_segment")}
+    again = pipeline.ingest(source(text), "k", resources)
+    assert (first.outcome, again.outcome) == ("added", "unchanged")
+    assert before == {table: count(resources, table) for table in before}
+    assert again.document_id == first.document_id
+
+
+def test_a_changed_document_keeps_the_ids_and_vectors_of_unchanged_chunks(resources: Resources) -> None:
+    small = pipeline.open_collection("k", resources)
+    assert small.splitting.size_chars > max(map(len, PARAGRAPHS))
+    sections = [f"# Part {n}\n\n" + f"Fact number {n} about kettles. " * 20 for n in range(4)]
+    first = pipeline.ingest(source("\n\n".join(sections)), "k", resources)
+    before = chunks_of(resources, added(first))
+    changed = [*sections[:1], "# New\n\n" + "A new part stands here. " * 25, *sections[2:]]
+    second = pipeline.ingest(source("\n\n".join(changed)), "k", resources)
+    after = chunks_of(resources, added(second))
+    kept = before.keys() & after.keys()
+    assert second.outcome == "updated"
+    assert second.version == 2
+    assert kept
+    assert before.keys() - after.keys()
+    assert all(before[text] == after[text] for text in kept)
+    assert second.chunks_reused == len(kept)
+
+
+def test_every_chunk_is_the_text_between_its_offsets(resources: Resources) -> None:
+    pipeline.ingest(source("\ufeff前言\r\n\n" + "\n\n".join(PARAGRAPHS * 8)), "k", resources)
+    with resources.database.read() as connection:
+        wrong = connection.execute(
+            "SELECT k.id FROM chunk k JOIN document d ON d.id = k.document_id "
+            "WHERE substring(d.content, k.start_char + 1, k.end_char - k.start_char) <> k.text"
+        ).fetchall()
+    assert wrong == []
+
+
+def test_equal_texts_in_two_documents_are_embedded_once(resources: Resources) -> None:
+    text = "\n\n".join(PARAGRAPHS)
+    pipeline.ingest(source(text, "a.md"), "k", resources)
+    twin = pipeline.ingest(source(text, "b.md"), "k", resources)
+    assert twin.outcome == "added"
+    assert twin.chunks_reused == twin.chunks > 0
+
+
+def test_a_bad_file_is_reported_and_the_others_go_in(resources: Resources, tmp_path: Path) -> None:
+    (tmp_path / "good.md").write_text("# Good\n\nA fine text.", encoding="utf-8")
+    (tmp_path / "empty.md").write_text(" \n", encoding="utf-8")
+    (tmp_path / "nul.txt").write_bytes(b"a\0b")
+    (tmp_path / "broken.txt").write_bytes(b"\xff\xfe\xfd\x80\x81")
+    outcomes = {o.source: o for o in pipeline.ingest_files(load.discover([tmp_path]), "k", resources)}
+    assert outcomes["good.md"].outcome == "added"
+    for name in ("empty.md", "nul.txt", "broken.txt"):
+        assert outcomes[name].outcome == "failed"
+        assert outcomes[name].reason
+    assert count(resources, "document") == 1
+
+
+@pytest.mark.parametrize("name", ["", " ", " x", "x\n", "x" * 201, "a\0b"])
+def test_a_name_that_cannot_be_a_collection_is_refused(resources: Resources, name: str) -> None:
+    with pytest.raises(InvalidInput, match="collection"):
+        pipeline.ingest(source("text"), name, resources)
+
+
+def test_a_failed_write_leaves_nothing_behind(resources: Resources, monkeypatch: pytest.MonkeyPatch) -> None:
+    pipeline.ingest(source(PARAGRAPHS[0]), "k", resources)
+    before = {t: count(resources, t) for t in ("document", "chunk", "embedding", "span", "lexical_posting")}
+
+    def broken(*_: object) -> None:
+        raise OSError("the machine stops here")
+
+    monkeypatch.setattr(store.collections, "bump", broken)
+    with pytest.raises(OSError, match="stops here"):
+        pipeline.ingest(source(PARAGRAPHS[1], "other.md"), "k", resources)
+    assert before == {t: count(resources, t) for t in before}
+
+
+def test_writers_of_one_source_never_interleave(resources: Resources) -> None:
+    texts = ["\n\n".join(PARAGRAPHS[:n] * 3) for n in (1, 2, 3)]
+    failures: list[Exception] = []
+
+    def write(text: str) -> None:
+        try:
+            for _ in range(3):
+                pipeline.ingest(source(text), "k", resources)
+        except Exception as e:
+            failures.append(e)
+
+    threads = [threading.Thread(target=write, args=(text,)) for text in texts]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert count(resources, "document") == 1
+    with resources.database.read() as connection:
+        rows = connection.execute("SELECT ordinal FROM chunk ORDER BY ordinal").fetchall()
+    assert [row[0] for row in rows] == list(range(len(rows)))
+
+
+def test_many_documents_leave_few_segments(resources: Resources) -> None:
+    for n in range(70):
+        pipeline.ingest(source(f"Note {n}: kettle number {n} is in hall {n % 7}.", f"{n}.txt"), "k", resources)
+    collection = pipeline.open_collection("k", resources)
+    assert count(resources, "lexical_segment") < 2 * compact.TIER
+    assert compact.compact(collection.id, resources) == 0
+
+
+def test_an_unknown_document_is_not_found(resources: Resources) -> None:
+    with pytest.raises(NotFound, match="12345"):
+        store.delete(12345, resources)
+    with pytest.raises(NotFound, match="12345"):
+        store.set_state(12345, "disabled", resources)

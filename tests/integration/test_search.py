@@ -1,0 +1,218 @@
+"""Search: both recalls over the whole collection, as of one moment, with every score kept."""
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from app.errors import CollectionNotFound, EmbedderUnavailable, InvalidInput
+from app.ingest import pipeline as ingest
+from app.ingest import store
+from app.lexical.tokens import tokens
+from app.query import pipeline
+from app.records import ModelIdentity, Question, Ranking, Source, Vectors
+from app.resources import Resources
+
+TEXTS = {
+    "kettle.md": "The copper kettle holds 12 litres and heats in nine minutes.",
+    "grinder.md": "The grinder has eleven settings; error E-204 means that the hopper is empty.",
+    "水壶.md": "铜壶的容量是十二升，九分钟烧开。",
+    "磨豆机.md": "磨豆机有十一档，出现 E-204 表示料斗已空。",
+    "policy.md": "Employees have 25 days of leave; five may be carried into the next year.",
+}
+
+
+@pytest.fixture
+def filled(resources: Resources) -> Resources:
+    for name, text in TEXTS.items():
+        ingest.ingest(Source(name, name, "text/plain", text), "k", resources)
+    return resources
+
+
+def sources(resources: Resources, text: str, ranking: Ranking | None = None) -> list[str]:
+    return [hit.source for hit in pipeline.search(Question(text, "k", ranking or Ranking()), resources).hits]
+
+
+def test_a_question_finds_its_document_first(filled: Resources) -> None:
+    assert sources(filled, "how long until the kettle boils")[0] == "kettle.md"
+    assert sources(filled, "水壶多久烧开")[0] == "水壶.md"
+    assert sources(filled, "How many holidays do I get?")[0] == "policy.md"
+    assert set(sources(filled, "E-204")[:2]) == {"grinder.md", "磨豆机.md"}
+
+
+def test_every_candidate_carries_both_raw_scores(filled: Resources) -> None:
+    result = pipeline.search(Question("copper kettle", "k"), filled)
+    vector = filled.embedder.embed_questions(["copper kettle"])[0]
+    passages = filled.embedder.embed_passages([hit.text for hit in result.hits])
+    assert len(result.hits) == len(TEXTS)
+    for hit, passage in zip(result.hits, passages, strict=True):
+        assert hit.cosine == pytest.approx(float(passage @ vector), abs=1e-5)
+    expected = textbook(tokens("copper kettle"), {hit.chunk_id: tokens(hit.text) for hit in result.hits})
+    assert {hit.chunk_id: hit.bm25 for hit in result.hits} == pytest.approx(expected, abs=1e-6)
+
+
+def textbook(question: Sequence[str], chunks: Mapping[int, Sequence[str]]) -> dict[int, float]:
+    """BM25 as the paper writes it (Lucene variant, k1 1.5, b 0.75), over token lists."""
+    n, mean = len(chunks), sum(map(len, chunks.values())) / max(1, len(chunks))
+    scores = dict.fromkeys(chunks, 0.0)
+    for term in question:
+        df = sum(term in words for words in chunks.values())
+        idf = math.log(1 + (n - df + 0.5) / (df + 0.5))
+        for chunk_id, words in chunks.items():
+            tf = sum(word == term for word in words)
+            scores[chunk_id] += idf * tf * 2.5 / (tf + 1.5 * (0.25 + 0.75 * len(words) / mean)) if tf else 0.0
+    return scores
+
+
+EXAMPLE = itertools.count()
+NAMES = st.sampled_from(["a.txt", "b.txt", "c.txt", "d.txt"])
+WORDS = st.lists(st.sampled_from(["kettle", "copper", "E-204", "铜壶", "容量", "leave"]), min_size=1, max_size=8)
+CHANGE = st.one_of(
+    st.tuples(st.just("put"), NAMES, WORDS.map(" ".join)),
+    st.tuples(st.sampled_from(["delete", "disable", "enable"]), NAMES, st.just("")),
+)
+
+
+@given(changes=st.lists(CHANGE, min_size=1, max_size=12), question=WORDS.map(" ".join))
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_bm25_equals_a_textbook_after_any_sequence_of_changes(
+    resources: Resources, changes: list[tuple[str, str, str]], question: str
+) -> None:
+    name = f"example {next(EXAMPLE)}"
+    ingest.open_collection(name, resources)
+    texts: dict[str, str] = {}
+    ids: dict[str, int] = {}
+    disabled: set[str] = set()
+    for what, source, text in changes:
+        if what == "put":
+            ids[source] = ingest.ingest(Source(source, source, "text/plain", text), name, resources).document_id or 0
+            texts[source] = text
+        elif source in ids and what == "delete":
+            store.delete(ids.pop(source), resources)
+            texts.pop(source)
+            disabled.discard(source)
+        elif source in ids:
+            store.set_state(ids[source], "disabled" if what == "disable" else "active", resources)
+            (disabled.add if what == "disable" else disabled.discard)(source)
+    active = {source: text for source, text in texts.items() if source not in disabled}
+    result = pipeline.search(Question(question, name), resources)
+    by_source = {hit.source: hit for hit in result.hits}
+    numbered = {n: tokens(text) for n, text in enumerate(active.values())}
+    expected = dict(zip(active, textbook(tokens(question), numbered).values(), strict=True))
+    assert by_source.keys() == active.keys()
+    assert all(abs(by_source[source].bm25 - score) < 1e-6 for source, score in expected.items())
+
+
+def test_a_deleted_document_leaves_both_recall_paths(filled: Resources) -> None:
+    hit = pipeline.search(Question("copper kettle", "k"), filled).hits[0]
+    store.delete(hit.document_id, filled)
+    assert hit.source not in sources(filled, "copper kettle")
+
+
+def test_a_disabled_document_leaves_both_recall_paths_and_comes_back(filled: Resources) -> None:
+    hit = pipeline.search(Question("copper kettle", "k"), filled).hits[0]
+    store.set_state(hit.document_id, "disabled", filled)
+    assert hit.source not in sources(filled, "copper kettle")
+    store.set_state(hit.document_id, "active", filled)
+    back = pipeline.search(Question("copper kettle", "k"), filled).hits[0]
+    assert (back.source, back.bm25, back.cosine) == (hit.source, hit.bm25, hit.cosine)
+
+
+def test_a_single_hit_is_not_normalised_to_zero(resources: Resources) -> None:
+    ingest.ingest(Source("a", "a", "text/plain", "one lonely kettle"), "k", resources)
+    hit = pipeline.search(Question("kettle", "k"), resources).hits[0]
+    assert (hit.vector_norm, hit.bm25_norm) == (1.0, 1.0)
+
+
+def test_an_empty_collection_has_no_hits_and_no_error(resources: Resources) -> None:
+    ingest.open_collection("k", resources)
+    result = pipeline.search(Question("anything", "k"), resources)
+    assert result.hits == ()
+    assert pipeline.answer(Question("anything", "k"), resources).source == "refusal"
+
+
+def test_a_question_of_punctuation_is_ranked_by_vector_alone(filled: Resources) -> None:
+    result = pipeline.search(Question("？！", "k"), filled)
+    assert len(result.hits) == len(TEXTS)
+    assert all(hit.bm25 == 0 for hit in result.hits)
+
+
+@pytest.mark.parametrize(
+    ("question", "field"),
+    [
+        (Question("", "k"), "question"),
+        (Question(" \n", "k"), "question"),
+        (Question("a\0b", "k"), "question"),
+        (Question("x" * 1_000_000, "k"), "question"),
+        (Question("a", "k", Ranking(vector_weight=0, bm25_weight=0)), "vector_weight"),
+    ],
+)
+def test_a_bad_question_is_refused_by_name(filled: Resources, question: Question, field: str) -> None:
+    with pytest.raises(InvalidInput, match=field):
+        pipeline.search(question, filled)
+
+
+def test_an_unknown_collection_is_named(filled: Resources) -> None:
+    with pytest.raises(CollectionNotFound, match="nowhere"):
+        pipeline.search(Question("a", "nowhere"), filled)
+
+
+class Away:
+    """An embedder that does not answer."""
+
+    def __init__(self, identity: ModelIdentity) -> None:
+        self.identity = identity
+
+    def embed_passages(self, texts: Sequence[str]) -> Vectors:
+        raise EmbedderUnavailable(f"away, {len(texts)} texts wait")
+
+    def embed_questions(self, texts: Sequence[str]) -> Vectors:
+        raise EmbedderUnavailable(f"away, {len(texts)} texts wait")
+
+
+def test_without_the_embedder_bm25_alone_answers_and_says_so(filled: Resources) -> None:
+    filled.__dict__["embedder"] = Away(filled.embedder.identity)
+    result = pipeline.search(Question("copper kettle", "k"), filled)
+    assert result.degraded == ("vector",)
+    assert result.hits[0].source == "kettle.md"
+    assert result.hits[0].cosine is None
+    answer = pipeline.answer(Question("copper kettle holds", "k"), filled)
+    assert answer.degraded == ("vector",)
+
+
+def test_a_second_model_of_equal_dimension_is_never_compared(filled: Resources) -> None:
+    filled.__dict__["embedder"] = Away(ModelIdentity("builtin", "another-model", 384, "", ""))
+    result = pipeline.search(Question("copper kettle", "k"), filled)
+    assert result.degraded == ("vector",)
+
+
+def test_the_ledger_keeps_every_candidate_and_score(filled: Resources) -> None:
+    result = pipeline.search(Question("copper kettle", "k", Ranking(top_k=2)), filled)
+    with filled.database.read() as connection:
+        rows = connection.execute(
+            "SELECT chunk_id, cosine, bm25, fused, span_cosine, score, rank, picked FROM query_hit "
+            "WHERE query_id = %s ORDER BY rank",
+            (result.query_id,),
+        ).fetchall()
+        log = connection.execute(
+            "SELECT kind, question, revision, tokens, timings FROM query_log WHERE id = %s", (result.query_id,)
+        ).fetchone()
+    assert len(rows) == len(TEXTS)
+    assert [row[7] for row in rows] == [True, True, False, False, False]
+    for row, hit in zip(rows, result.hits, strict=False):
+        assert row[:7] == (hit.chunk_id, hit.cosine, hit.bm25, hit.fused, hit.span_cosine, hit.score, hit.rank)
+    assert log is not None
+    assert log[:3] == ("search", "copper kettle", result.revision)
+    assert log[3] == tokens("copper kettle")
+    assert log[4]["total"] > 0
+
+
+def test_the_score_is_the_fused_one_plus_the_bonus_of_the_best_span(filled: Resources) -> None:
+    result = pipeline.search(Question("copper kettle", "k"), filled)
+    spans = np.array([hit.span_cosine for hit in result.hits])
+    bonus = (spans - spans.min()) / (spans.max() - spans.min()) * 0.3
+    assert [hit.score - hit.fused for hit in result.hits] == pytest.approx(bonus.tolist(), abs=1e-9)
