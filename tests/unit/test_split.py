@@ -174,6 +174,13 @@ def test_a_heading_is_never_left_alone_before_a_block_that_fills_a_chunk() -> No
         assert not [text for text in found if text.splitlines()[-1].startswith("#")]
 
 
+def test_a_heading_that_fills_a_chunk_does_not_shred_the_text_after_it() -> None:
+    for length in range(150, 300):
+        found = texts(f"# {'h' * length}\n\n{'word ' * 100}", 200)
+        assert {word for text in found for word in text.split() if "h" not in word} == {"word", "#"}
+        assert len(found) < 8
+
+
 def test_a_small_section_joins_its_subsection_before_its_neighbour() -> None:
     content = f"# T\n\n## A\n\n{SENTENCE * 3}\n\n## B\n\nshort\n\n### B1\n\n{SENTENCE * 2}"
     assert [chunk.section for chunk in chunks(content, 200)] == ["T > A", "T > B"]

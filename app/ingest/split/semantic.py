@@ -81,12 +81,12 @@ def _pack(content: str, section: Units, size: int, overlap: int) -> Iterator[Uni
         if unit.end - unit.start <= room:
             chunk.append(unit)
             continue
+        if unit.end - unit.start > size or _is_tiny(chunk, size):
+            parts = _parts(content, unit, room if room >= size // _SMALL else size)
+            if len(parts) > 1:
+                waiting.extendleft(reversed(parts))
+                continue
         waiting.appendleft(unit)
-        parts = _parts(content, unit, max(room, 1)) if unit.end - unit.start > size or _is_tiny(chunk, size) else []
-        if len(parts) > 1:
-            waiting.popleft()
-            waiting.extendleft(reversed(parts))
-            continue
         kept = _cut_before_leads(chunk)
         waiting.extendleft(reversed(chunk[kept:]))
         yield chunk[:kept]
