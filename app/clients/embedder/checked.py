@@ -1,0 +1,19 @@
+"""Refuse vectors that could not be compared, naming the first."""
+
+import numpy as np
+
+from app.errors import EmbeddingFailed
+from app.records import Vectors
+
+
+def unit_rows(vectors: Vectors, *, count: int, dim: int) -> Vectors:
+    """The vectors scaled to length 1. Raises EmbeddingFailed unless they are (count, dim), finite and not zero."""
+    if vectors.shape != (count, dim):
+        raise EmbeddingFailed(f"the embedder returned an array of {vectors.shape}, expected ({count}, {dim})")
+    lengths = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
+    usable = np.isfinite(lengths[:, 0]) & (lengths[:, 0] > 0)
+    if not usable.all():
+        number = int(np.flatnonzero(~usable)[0])
+        raise EmbeddingFailed(f"the embedder returned no usable vector for text {number} of {count}")
+    unit: Vectors = (vectors / lengths).astype(np.float32)
+    return unit
