@@ -22,6 +22,7 @@ def create_app(resources: Resources) -> Flask:
         doc_ui=False,  # its pages load scripts from elsewhere; the document alone is served by `openapi`
         validation_error_model=Problem,
         validation_error_callback=problems.of_validation,
+        security_schemes={},
         static_folder=None,
     )
     app.request_class = JsonRequest

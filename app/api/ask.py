@@ -18,7 +18,7 @@ _ANSWERED: ResponseDict = {HTTPStatus.OK: AnswerReply, **documented(HTTPStatus.B
 
 
 @blueprint.post("/ask", responses=_ANSWERED)
-@blueprint.post("/chat", responses=_ANSWERED)
+@blueprint.post("/chat", operation_id="chat", responses=_ANSWERED)
 def ask(body: AskBody) -> Response:
     """Answer from curated pairs, then the cache, then the corpus."""
     question = body.to_question(resources().settings.collection, resources().ranking)

@@ -25,6 +25,7 @@ from app.ingest import store, uploads
 
 blueprint = openapi.blueprint("documents", __name__)
 
+_STATUSES = "201: something was added; 200: only updated or unchanged; 207: some files failed; 422: all failed."
 _BODY = openapi.either_body(blueprint, DocumentBody, Upload)
 _ADDED: ResponseDict = {
     HTTPStatus.OK: openapi.either_reply(blueprint, DocumentOutcome, UploadReply),
@@ -35,13 +36,10 @@ _ADDED: ResponseDict = {
 _MISSING = documented(HTTPStatus.NOT_FOUND)
 
 
-@blueprint.post("/documents", responses=_ADDED, openapi_extensions=_BODY)
-@blueprint.post("/ingest", responses=_ADDED, openapi_extensions=_BODY)
+@blueprint.post("/documents", description=_STATUSES, responses=_ADDED, openapi_extensions=_BODY)
+@blueprint.post("/ingest", operation_id="ingest", description=_STATUSES, responses=_ADDED, openapi_extensions=_BODY)
 def add() -> Response:
-    """Add or replace a document given as JSON, or files given as multipart/form-data.
-
-    201: something was added; 200: only updated or unchanged; 207: some of the files failed; 422: all failed.
-    """
+    """Add or replace a document given as JSON, or files given as multipart/form-data."""
     if request.mimetype == "multipart/form-data":
         return _add_files(parsed(Upload, form()))
     return _add_text(parsed(DocumentBody, request.get_json()))

@@ -6,6 +6,7 @@ from typing import Any
 from flask import Response, json
 from flask_openapi3.blueprint import APIBlueprint
 from flask_openapi3.models.schema import Schema
+from flask_openapi3.models.tag import Tag
 from flask_openapi3.openapi import OpenAPI
 from pydantic import BaseModel
 from pydantic.json_schema import JsonSchemaMode
@@ -17,7 +18,9 @@ _ALWAYS = (HTTPStatus.UNPROCESSABLE_ENTITY, HTTPStatus.SERVICE_UNAVAILABLE)
 
 def blueprint(name: str, module: str) -> APIBlueprint:
     """A blueprint whose operations all document their problems."""
-    return APIBlueprint(name, module, abp_responses=documented(*_ALWAYS), operation_id_callback=_operation_id)
+    return APIBlueprint(
+        name, module, abp_tags=[Tag(name=name)], abp_responses=documented(*_ALWAYS), operation_id_callback=_operation_id
+    )
 
 
 def either_body(api: APIBlueprint, json_model: type[BaseModel], form_model: type[BaseModel]) -> dict[str, Any]:
@@ -49,6 +52,5 @@ def _component(api: APIBlueprint, model: type[BaseModel], mode: JsonSchemaMode) 
     return {"$ref": f"#/components/schemas/{model.__name__}"}
 
 
-def _operation_id(*, name: str, path: str, method: str) -> str:
-    named = "_".join(part for part in path.replace("<", " ").replace(">", " ").replace(":", " ").split("/") if part)
-    return f"{method.lower()}_{name}_{named.replace(' ', '')}"
+def _operation_id(*, bp_name: str, name: str, path: str, method: str) -> str:  # noqa: ARG001  (the caller's names)
+    return f"{bp_name}_{name}"

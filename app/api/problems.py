@@ -125,7 +125,8 @@ def of_http(error: HTTPException) -> Response:
     status, detail = error.code or HTTPStatus.INTERNAL_SERVER_ERROR, error.description or error.name
     field = getattr(error, "field", "body" if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE else None)
     found = [FieldError(field=field, message=detail)] if field else []
-    response = _response(error.name.lower().replace(" ", "-"), error.name, status, detail, found)
+    slug, detail = error.name.lower().replace(" ", "-"), f"{field}: {detail}" if field else detail
+    response = _response(slug, error.name, status, detail, found)
     kept = {name: value for name, value in error.get_headers() if name not in {"Content-Type", "Content-Length"}}
     response.headers.update(kept)
     return response

@@ -8,10 +8,9 @@ import click
 from flask import Flask
 from gunicorn.app.base import BaseApplication
 
-from app import resources, services
+from app import resources
 from app.api import create_app
 from app.cli.settings import load
-from app.db import migrate, server
 from app.errors import RagledgerError
 from app.lexical import tokens
 from app.settings import Settings
@@ -27,10 +26,7 @@ _DRAIN_SECONDS = 30  # requests under way at a SIGTERM may take this long
 def serve(host: str | None, port: int | None) -> None:
     """Answer HTTP requests until SIGTERM or Ctrl-C."""
     settings = load()
-    endpoints = services.ensure(settings)
-    if settings.database_url is None:  # our own server; one that others run is migrated when they say so
-        migrate.upgrade(endpoints.database_url)
-    server.require_ready(endpoints.database_url)
+    resources.build(settings).close()  # what is wrong is told here, in one line, before anything is forked
     address = (settings.host if host is None else host, settings.port if port is None else port)
     try:
         _Server(settings, *address).run()

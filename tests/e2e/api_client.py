@@ -3,13 +3,14 @@
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import requests
 from werkzeug.serving import make_server
 
 from app.api import create_app
+from app.clients.embedder import Embedder
 from app.resources import Resources
 
 TIMEOUT_SECONDS = 30
@@ -41,6 +42,13 @@ class Api:
         assert response.ok, response.text
         body: dict[str, Any] = response.json()
         return body
+
+
+def changed(resources: Resources, *, embedder: Embedder | None = None, **changes: Any) -> Resources:
+    """The same resources with some changed; the embedder is shared."""
+    made = replace(resources, **changes)
+    made.__dict__["embedder"] = embedder or resources.embedder
+    return made
 
 
 @contextmanager

@@ -1,12 +1,11 @@
 """Whatever a caller sends: a problem that names the field, never a traceback."""
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
 import requests
-from api_client import Api, serving
+from api_client import Api, changed, serving
 
 from app.resources import Resources
 
@@ -174,7 +173,7 @@ def test_a_patch_must_name_what_to_change(api: Api) -> None:
 
 
 def test_a_body_over_the_limit_is_refused_before_it_is_read(resources: Resources) -> None:
-    small = replace(resources, settings=resources.settings.model_copy(update={"request_max_bytes": 10_000}))
+    small = changed(resources, settings=resources.settings.model_copy(update={"request_max_bytes": 10_000}))
     with serving(small) as api:
         found = problem(api("POST", "/documents", json={**DOCUMENT, "text": "x" * 20_000}), 413)
         assert found["field"] == "body"
@@ -182,7 +181,7 @@ def test_a_body_over_the_limit_is_refused_before_it_is_read(resources: Resources
 
 
 def test_a_document_over_the_limit_is_refused(resources: Resources) -> None:
-    small = replace(resources, settings=resources.settings.model_copy(update={"document_max_bytes": 1_000}))
+    small = changed(resources, settings=resources.settings.model_copy(update={"document_max_bytes": 1_000}))
     with serving(small) as api:
         assert problem(api("POST", "/documents", json={**DOCUMENT, "text": "字" * 400}), 422)["field"] == "text"
         assert "a.txt" in problem(api("POST", "/documents", files={"file": ("a.txt", b"x" * 2_000)}), 422)["detail"]

@@ -3,11 +3,105 @@
 from api_client import Api
 
 TRAVEL = "# Travel\n\nTrains are booked in second class.\n\n# 出差\n\n出差可以坐高铁二等座,不可以坐商务舱。\n"
+MARKDOWN = "text/markdown"
 
 
-def test_a_document_is_added_found_updated_and_left_alone(api: Api) -> None:
-    first = api("POST", "/documents", json={"source": "travel.md", "text": TRAVEL, "media_type": "text/markdown"})
-    assert first.status_code == 201
+def test_a_document_is_added_replaced_and_left_alone(api: Api) -> None:
+    body = {"source": "travel.md", "text": TRAVEL, "media_type": MARKDOWN, "metadata": {"部门": ["人事", 1, None]}}
+    first = api("POST", "/documents", json=body)
     added = first.json()
-    assert (added["outcome"], added["version"], added["source"]) == ("added", 1, "travel.md")
-    assert api.search("Which class for trains?")["hits"][0]["source"] == "travel.md"
+    assert (first.status_code, added["outcome"], added["version"], added["chunks_reused"]) == (201, "added", 1, 0)
+    again = api("POST", "/ingest", json=body)
+    assert (again.status_code, again.json()["outcome"]) == (200, "unchanged")
+    changed = api("POST", "/documents", json={**body, "text": TRAVEL + "\n# Hotels\n\nUp to 90 euros a night.\n"})
+    assert (changed.status_code, changed.json()["outcome"], changed.json()["version"]) == (200, "updated", 2)
+    stored = api("GET", f"/documents/{added['document_id']}")
+    assert "部门" in stored.text
+    assert stored.json()["metadata"] == body["metadata"]
+    assert stored.json()["title"] == "Travel"
+    assert stored.json()["version"] == 2
+
+
+def test_a_name_like_a_path_is_only_a_name(api: Api) -> None:
+    added = api.add("../../etc/passwd", "Nothing of the kind.")
+    assert api("GET", f"/documents/{added['document_id']}").json()["source"] == "../../etc/passwd"
+
+
+def test_the_pages_of_documents_and_chunks_hold_each_once(api: Api) -> None:
+    ids = [api.add(f"{n}.txt", f"Paragraph number {n}. " * 100)["document_id"] for n in range(5)]
+    seen: list[int] = []
+    after: int | None = 0
+    while after is not None:
+        page = api("GET", "/documents", params={"after": after, "limit": 2}).json()
+        seen += [document["id"] for document in page["documents"]]
+        after = page["next_after"]
+    assert seen == ids
+    chunks = api("GET", f"/documents/{ids[0]}/chunks").json()
+    assert chunks["next_after"] is None
+    assert [chunk["ordinal"] for chunk in chunks["chunks"]] == list(range(len(chunks["chunks"])))
+    content = "Paragraph number 0. " * 100
+    for chunk in chunks["chunks"]:
+        assert content[chunk["start_char"] : chunk["end_char"]] == chunk["text"]
+    second = api("GET", f"/documents/{ids[0]}/chunks", params={"after": 0, "limit": 1}).json()["chunks"]
+    assert second == chunks["chunks"][1:2]
+
+
+def test_a_disabled_document_is_not_found_until_it_is_enabled_again(api: Api) -> None:
+    added = api.add("travel.md", TRAVEL)
+    place = f"/documents/{added['document_id']}"
+    assert api("PATCH", place, json={"state": "disabled"}).json()["state"] == "disabled"
+    assert api.search("second class trains")["hits"] == []
+    assert api("PATCH", place, json={"state": "active"}).json()["state"] == "active"
+    assert api.search("second class trains")["hits"][0]["document_id"] == added["document_id"]
+
+
+def test_a_deleted_document_is_gone(api: Api) -> None:
+    place = f"/documents/{api.add('travel.md', TRAVEL)['document_id']}"
+    gone = api("DELETE", place)
+    assert (gone.status_code, gone.content) == (204, b"")
+    assert api("GET", place).status_code == 404
+    assert api("GET", f"{place}/chunks").status_code == 404
+    assert api("DELETE", place).status_code == 404
+    assert api.search("second class trains")["hits"] == []
+
+
+def test_files_are_uploaded_each_with_its_own_outcome(api: Api) -> None:
+    good = ("file", ("手册.md", TRAVEL.encode()))
+    utf16 = ("file", ("notes.txt", "会议在周一。".encode("utf-16")))
+    bad = ("file", ("photo.txt", b"\xff\xd8\xff\xe0\x00\x10JFIF"))
+    both = api("POST", "/documents", files=[good, utf16], data={"collection": "手册"})
+    assert both.status_code == 201
+    assert [(d["source"], d["outcome"]) for d in both.json()["documents"]] == [
+        ("手册.md", "added"),
+        ("notes.txt", "added"),
+    ]
+    assert api("POST", "/documents", files=[good], data={"collection": "手册"}).status_code == 200
+    mixed = api("POST", "/ingest", files=[good, bad], data={"collection": "手册"})
+    assert mixed.status_code == 207
+    outcomes = mixed.json()["documents"]
+    assert [outcome["outcome"] for outcome in outcomes] == ["unchanged", "failed"]
+    assert "photo.txt" in outcomes[1]["reason"]
+    none = api("POST", "/documents", files=[bad, ("file", ("empty.md", b""))])
+    assert none.status_code == 422
+    assert [error["field"] for error in none.json()["errors"]] == ["file", "file"]
+    assert "photo.txt" in none.json()["errors"][0]["message"]
+    assert "empty.md" in none.json()["errors"][1]["message"]
+    assert api.search("会议", collection="手册")["hits"][0]["source"] == "notes.txt"
+
+
+def test_collections_are_listed_shown_and_deleted_whatever_their_names(api: Api) -> None:
+    for name, path in (
+        ("手册/2024", "/collections/手册/2024"),
+        ("a//b", "/collections/a//b"),
+        ("50%?", "/collections/50%25%3F"),
+    ):
+        api.add("travel.md", TRAVEL, collection=name)
+        shown = api("GET", path).json()
+        assert shown["name"] == name
+        assert shown["model"]["dim"] == 384
+        assert shown["splitting"]["splitter"] == "semantic"
+    names = [collection["name"] for collection in api("GET", "/collections").json()["collections"]]
+    assert sorted(names) == sorted(["手册/2024", "a//b", "50%?"])
+    assert api("DELETE", "/collections/手册/2024").status_code == 204
+    assert api("GET", "/collections/手册/2024").status_code == 404
+    assert api("POST", "/ask", json={"question": "trains", "collection": "手册/2024"}).status_code == 404
