@@ -10,14 +10,17 @@ from app import log
 from app.settings import Settings
 
 
-def load() -> Settings:
-    """The settings of this command; a wrong one ends it with its name and the reason. Logging begins here."""
+def load(*, serving: bool = False) -> Settings:
+    """The settings of this command; a wrong one ends it with its name and the reason. Logging begins here.
+
+    A command that talks to a person logs no info lines between its own words.
+    """
     try:
         settings = Settings()
     except ValidationError as e:
         lines = [f"{str(error['loc'][0]).upper()}: {error['msg']}" for error in e.errors()]
         raise click.ClickException("; ".join(lines)) from e
-    log.configure(settings.log_level)
+    log.configure("warning" if settings.log_level == "info" and not serving else settings.log_level)
     return settings
 
 
