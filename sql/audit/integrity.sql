@@ -9,14 +9,18 @@ WITH
 live AS MATERIALIZED (
     SELECT c.id AS collection_id, l.segment_id, l.ordinal, l.chunk_id
     FROM collection c CROSS JOIN LATERAL ragledger.live_chunks(c.id) l
+    WHERE l.chunk_id IS NOT NULL
+),
+segment AS MATERIALIZED (
+    SELECT g.collection_id, g.id, cardinality(g.chunk_ids) AS chunks FROM lexical_segment g
 ),
 posting AS MATERIALIZED (
-    SELECT p.collection_id, p.segment_id, p.term, cardinality(p.ordinals) AS ordinals,
-           cardinality(p.frequencies) AS frequencies, u.ordinal, u.frequency, u.previous
+    -- the third array is the first moved by one place, which is far cheaper than a window over each posting
+    SELECT p.collection_id, p.segment_id, p.term, u.ordinal, u.frequency, u.previous
     FROM lexical_posting p
-         CROSS JOIN LATERAL (
-             SELECT o.ordinal, o.frequency, lag(o.ordinal) OVER (ORDER BY o.position) AS previous
-             FROM unnest(p.ordinals, p.frequencies) WITH ORDINALITY AS o(ordinal, frequency, position)) u
+         CROSS JOIN LATERAL unnest(
+             p.ordinals, p.frequencies, array_prepend(NULL, p.ordinals[:cardinality(p.ordinals) - 1]))
+             AS u(ordinal, frequency, previous)
 ),
 vector AS MATERIALIZED (
     SELECT 'embedding' AS kind, e.space_id, e.collection_id, e.chunk_id AS id, vector_dims(e.embedding) AS dim,
@@ -160,10 +164,9 @@ broken (invariant, collection_id, place) AS (
     -- BM25 of this term is wrong. Disable and enable the documents of the segment's chunks, then delete the segment.
     SELECT 'posting-arrays', b.collection_id, format('term %s of segment %s', b.term, b.segment_id)
     FROM (SELECT DISTINCT p.collection_id, p.segment_id, p.term
-          FROM posting p
-               JOIN lexical_segment g ON g.collection_id = p.collection_id AND g.id = p.segment_id
-          WHERE p.ordinals <> p.frequencies OR p.ordinal IS NULL OR p.ordinal <= p.previous
-             OR p.ordinal NOT BETWEEN 0 AND cardinality(g.chunk_ids) - 1 OR p.frequency IS NULL OR p.frequency <= 0) b
+          FROM posting p JOIN segment g ON g.collection_id = p.collection_id AND g.id = p.segment_id
+          WHERE p.ordinal IS NULL OR p.ordinal <= p.previous OR p.ordinal NOT BETWEEN 0 AND g.chunks - 1
+             OR p.frequency IS NULL OR p.frequency <= 0) b
 
     UNION ALL
     -- A posting is missing or too much. Disable and enable the chunk's document, which indexes it again.
@@ -182,8 +185,8 @@ broken (invariant, collection_id, place) AS (
     -- The segment cannot be read. Delete the tombstone.
     SELECT 'tombstone-bounds', t.collection_id, format('ordinal %s of segment %s', t.ordinal, t.segment_id)
     FROM lexical_tombstone t
-         LEFT JOIN lexical_segment g ON g.collection_id = t.collection_id AND g.id = t.segment_id
-    WHERE g.id IS NULL OR t.ordinal NOT BETWEEN 0 AND cardinality(g.chunk_ids) - 1
+         LEFT JOIN segment g ON g.collection_id = t.collection_id AND g.id = t.segment_id
+    WHERE g.id IS NULL OR t.ordinal NOT BETWEEN 0 AND g.chunks - 1
 
     UNION ALL
     -- BM25 does not find the chunk. Disable its document and enable it again, which indexes it.

@@ -11,12 +11,14 @@ AS $$
         SELECT count(*) AS chunks, coalesce(nullif(sum(live.length), 0)::float8 / count(*), 1) AS mean_length FROM live
     ), asked AS (
         SELECT a.term, count(*)::int AS count FROM unnest(bm25_statistics.terms) AS a(term) GROUP BY a.term
+    ), posting AS MATERIALIZED (
+        -- materialised: else the planner may join segments with chunks first and unnest once for each pair
+        SELECT p.segment_id, p.term, o.ordinal
+        FROM lexical_posting p CROSS JOIN LATERAL unnest(p.ordinals) AS o(ordinal)
+        WHERE p.collection_id = bm25_statistics.collection_id AND p.term = ANY (bm25_statistics.terms)
     ), found AS (
         SELECT p.term, count(*) AS df
-        FROM lexical_posting p
-             CROSS JOIN LATERAL unnest(p.ordinals) AS o(ordinal)
-             JOIN live ON live.segment_id = p.segment_id AND live.ordinal = o.ordinal
-        WHERE p.collection_id = bm25_statistics.collection_id AND p.term = ANY (bm25_statistics.terms)
+        FROM posting p JOIN live ON live.segment_id = p.segment_id AND live.ordinal = p.ordinal
         GROUP BY p.term
     ), counted AS (
         SELECT asked.term, asked.count, coalesce(found.df, 0) AS df FROM asked LEFT JOIN found USING (term)

@@ -21,7 +21,8 @@ AS $$
     ), asked AS MATERIALIZED (
         SELECT a.term, a.count, a.idf
         FROM jsonb_to_recordset(bm25_terms.lexical -> 'terms') AS a(term text, count int, idf float8)
-    ), posting AS (
+    ), posting AS MATERIALIZED (
+        -- materialised: else the planner may join segments with chunks first and unnest once for each pair
         SELECT p.segment_id, p.term, o.ordinal, o.tf::float8 AS tf
         FROM lexical_posting p CROSS JOIN LATERAL unnest(p.ordinals, p.frequencies) AS o(ordinal, tf)
         WHERE p.collection_id = bm25_terms.collection_id AND p.term = ANY (ARRAY(SELECT asked.term FROM asked))

@@ -44,7 +44,15 @@ def width(line: str) -> int:
 def test_a_search_is_shown_with_its_candidates_and_recomputed(asked: tuple[str, dict[str, str]]) -> None:
     url, ids = asked
     text = printed(psql(url, "explain.sql", query=ids["search"]))
-    for part in (QUESTIONS[2], ids["search"], "vector_weight=0.5", "保修", "warranty.md", "BM25 BY TERM", "live chunks"):
+    for part in (
+        QUESTIONS[2],
+        ids["search"],
+        "vector_weight=0.5",
+        "保修",
+        "warranty.md",
+        "BM25 BY TERM",
+        "live chunks",
+    ):
         assert part in text
     # the curated pair came later and changed the revision, but no chunk
     assert "The recomputed scores agree to 1e-5" in text
