@@ -51,21 +51,28 @@ def source_name(value: str) -> str:
     return _one_line(_not_blank(_storable(value)))
 
 
+def _scalar(value: object) -> None:
+    if isinstance(value, str):
+        _storable(value)
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise PydanticCustomError("finite", "contains a number that is not finite")
+
+
 def _metadata(value: dict[str, Any]) -> dict[str, Any]:
     waiting: list[tuple[int, Any]] = [(1, value)]
+    values = 0
     while waiting:  # no recursion: the caller chooses the depth
         depth, item = waiting.pop()
         if depth > METADATA_MAX_DEPTH:
             raise PydanticCustomError("depth", "is nested deeper than {limit} levels", {"limit": METADATA_MAX_DEPTH})
-        if isinstance(item, str):
-            _storable(item)
-        elif isinstance(item, float) and not math.isfinite(item):
-            raise PydanticCustomError("finite", "contains a number that is not finite")
-        elif isinstance(item, dict):
-            waiting += [(depth, key) for key in item]
-            waiting += [(depth + 1, child) for child in item.values()]
-        elif isinstance(item, list):
-            waiting += [(depth + 1, child) for child in item]
+        if isinstance(item, dict | list):
+            values += len(item)
+            if values > METADATA_MAX_BYTES:  # each has a byte at least
+                raise PydanticCustomError("too_large", "has more than {limit} values", {"limit": METADATA_MAX_BYTES})
+            waiting += [(depth, key) for key in item] if isinstance(item, dict) else []
+            waiting += [(depth + 1, child) for child in (item.values() if isinstance(item, dict) else item)]
+        else:
+            _scalar(item)
     if (size := len(json.dumps(value, ensure_ascii=False).encode())) > METADATA_MAX_BYTES:
         context = {"size": size, "limit": METADATA_MAX_BYTES}
         raise PydanticCustomError("too_large", "has {size} bytes as JSON, the limit is {limit}", context)

@@ -52,6 +52,7 @@ class _Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
             "threads": self._settings.server_threads,
             "timeout": _BOOT_SECONDS,
             "graceful_timeout": _DRAIN_SECONDS,
+            "limit_request_line": 8_190,  # the most that gunicorn takes: a question of 900 Han characters in a URL
             "loglevel": "warning",
             "control_socket_disable": True,
             "post_worker_init": _announce,

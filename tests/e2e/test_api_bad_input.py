@@ -42,7 +42,7 @@ BODIES: list[tuple[str, dict[str, Any], str, list[Any]]] = [
     ("/documents", DOCUMENT, "text", [*NO_TEXTS, "\u200b"]),
     ("/documents", DOCUMENT, "title", [*NO_TEXTS, LONG]),
     ("/documents", DOCUMENT, "media_type", ["application/pdf", "", "a\0", None]),
-    ("/documents", DOCUMENT, "metadata", [None, [], "a", 5, NESTED, {"a": LONG}]),
+    ("/documents", DOCUMENT, "metadata", [None, [], "a", 5, NESTED, {"a": LONG}, {"a": [0] * 100_000}]),
     ("/documents", DOCUMENT, "metadata", [{"a": [{"b": value}]} for value in ["\0", "\ud800", NAN, INFINITY]]),
     ("/documents", DOCUMENT, "metadata", [{"\0": 1}, {"a": {"\ud800": 1}}]),
     ("/documents", DOCUMENT, "collection", [" a", "a ", *NO_NAMES]),

@@ -95,13 +95,14 @@ def test_without_the_database_the_service_lives_but_is_not_ready(resources: Reso
     nowhere.close()
 
 
-def test_tables_of_another_version_are_not_ready(api: Api, resources: Resources) -> None:
+def test_tables_that_are_missing_or_of_another_version_are_not_ready(api: Api, resources: Resources) -> None:
     assert api("GET", "/health/ready").json()["status"] == "ok"
-    with resources.database.write() as connection:
-        connection.execute("UPDATE alembic_version SET version_num = '0000'")
-    ready = api("GET", "/health/ready")
-    assert ready.status_code == 503
-    assert (ready.json()["parts"]["database"], ready.json()["parts"]["migrations"]) == ("ok", "unavailable")
+    for change in ("UPDATE alembic_version SET version_num = '0000'", "DROP TABLE alembic_version"):
+        with resources.database.write() as connection:
+            connection.execute(change)
+        ready = api("GET", "/health/ready")
+        assert ready.status_code == 503
+        assert (ready.json()["parts"]["database"], ready.json()["parts"]["migrations"]) == ("ok", "unavailable")
 
 
 def test_a_sane_request_id_is_kept_and_another_replaced(api: Api) -> None:
