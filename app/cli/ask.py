@@ -2,7 +2,6 @@
 
 import click
 from pydantic import TypeAdapter
-from rich.console import Console
 
 from app.cli import show
 from app.cli.settings import load
@@ -25,4 +24,4 @@ def ask(question: str, collection: str | None, no_cache: bool, as_json: bool) ->
     if as_json:
         click.echo(TypeAdapter(Answer).dump_json(made))
     else:
-        show.answer(made, question, Console())
+        show.answer(made, question, show.console())

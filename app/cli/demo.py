@@ -3,7 +3,6 @@
 import json
 
 import click
-from rich.console import Console
 
 from app.cli import show
 from app.cli.ingest import summary, with_progress
@@ -32,11 +31,11 @@ See why a hit was found, in SQL (the address is in `ragledger services status`):
 @click.command()
 def demo() -> None:
     """Ingest the sample corpus, search it three times and ask it three questions."""
-    console = Console()
+    console = show.console()
     script = json.loads((SAMPLES / "demo.json").read_text(encoding="utf-8"))
     with opened(load()) as resources:
         found = list(files.discover([SAMPLES / "documents"]))
-        console.print(summary(COLLECTION, with_progress(found, COLLECTION, resources)))
+        click.echo(summary(COLLECTION, with_progress(found, COLLECTION, resources)))
         _curate(resources)
         ranking = resources.ranking_with(top_k=3)
         for line in script["searches"]:
@@ -45,7 +44,7 @@ def demo() -> None:
         for line in script["questions"]:
             question = Question(line["text"], COLLECTION, resources.ranking, use_cache=False)
             show.answer(pipeline.answer(question, resources), line["text"], console)
-        console.print(NEXT.format(query=result.query_id), markup=False, highlight=False)
+        click.echo(NEXT.format(query=result.query_id))
 
 
 def _curate(resources: Resources) -> None:

@@ -2,7 +2,6 @@
 
 import click
 from pydantic import TypeAdapter
-from rich.console import Console
 
 from app.cli import show
 from app.cli.settings import load
@@ -25,4 +24,4 @@ def search(question: str, collection: str | None, top_k: int | None, as_json: bo
     if as_json:
         click.echo(TypeAdapter(SearchResult).dump_json(result))
     else:
-        show.search(result, question, Console())
+        show.search(result, question, show.console())

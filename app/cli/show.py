@@ -1,5 +1,6 @@
 """How searches and answers look in a terminal."""
 
+import sys
 from collections.abc import Sequence
 
 from rich.console import Console, Group
@@ -9,15 +10,21 @@ from rich.text import Text
 
 from app.records import Answer, Hit, SearchResult
 
-SNIPPET_CHARS = 60
+SNIPPET_CHARS = 200  # the column cuts it to what fits
+WIDTH = 110  # where the output is no terminal
+
+
+def console() -> Console:
+    """The terminal, or a page wide enough for the tables."""
+    return Console() if sys.stdout.isatty() else Console(width=WIDTH)
 
 
 def search(result: SearchResult, question: str, console: Console) -> None:
     """A table with the raw, normalised and final scores of each hit."""
-    table = Table(title=Text(question, "bold"), title_justify="left", caption=Text(_note(result), "dim"))
-    table.caption_justify = "left"
-    for name in ("#", "document"):
-        table.add_column(name)
+    table = Table(title=Text(question, "bold"), title_justify="left", expand=True)
+    table.caption, table.caption_justify = Text(_note(result), "dim"), "left"
+    table.add_column("#")
+    table.add_column("document", no_wrap=True, overflow="ellipsis", ratio=1)
     for name in ("cosine", "bm25", "fused", "span", "score"):
         table.add_column(name, justify="right", no_wrap=True)
     for hit in result.hits:
@@ -40,9 +47,8 @@ def answer(made: Answer, question: str, console: Console) -> None:
 
 def _place(hit: Hit) -> Text:
     section = f" · {hit.section}" if hit.section else ""
-    snippet = " ".join(hit.text.split())
-    shown = snippet if len(snippet) <= SNIPPET_CHARS else snippet[:SNIPPET_CHARS] + "…"
-    return Text.assemble((f"{hit.source}{section}\n", ""), (shown, "dim"))
+    snippet = " ".join(hit.text.split())[:SNIPPET_CHARS]
+    return Text.assemble((f"{hit.source}{section}\n", ""), (snippet, "dim"))
 
 
 def _number(value: float | None) -> str:

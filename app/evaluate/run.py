@@ -50,9 +50,10 @@ def evaluate(dataset: Dataset, resources: Resources, on_progress: Progress) -> R
 
 
 def load(dataset: Dataset, resources: Resources, on_progress: Progress) -> Collection:
-    """The scratch collection of a data set, filled. Its name holds a digest of all that decides its content."""
+    """The scratch collection of a data set, filled; its name is a digest of all that decides its content, so that
+    data sets of the same documents share it and an unchanged one is found as it was."""
     parts = [dataset.sha256, TOKENIZER, asdict(resources.splitting), asdict(resources.embedder.identity)]
-    name = f"eval {dataset.name} {sha256(repr(parts).encode()).hexdigest()[:12]}"
+    name = f"eval {sha256(repr(parts).encode()).hexdigest()[:16]}"
     collection = ingest.open_collection(name, resources)
     for done, document in enumerate(dataset.documents, 1):
         media_type = "text/markdown" if document.source.endswith((".md", ".markdown")) else "text/plain"

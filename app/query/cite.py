@@ -5,13 +5,22 @@ from collections.abc import Sequence
 
 from app.records import Citation, Quote
 
+_HEADING = re.compile(r"^#{1,6}[ \t].*\n?", re.MULTILINE)
 _NUMBER = re.compile(r"\s?\[(\d{1,9})\]")
 
 
 def join(quotes: Sequence[Quote]) -> str:
-    """The extractive answer's text: each quote with its number. The quotes' own [12] (as in encyclopedias) are left
-    out of it, since a reader could not tell them from citations."""
-    return "\n".join(f"{_NUMBER.sub('', quote.text).strip()} [{n}]" for n, quote in enumerate(quotes, 1))
+    """The extractive answer's text: each quote with its number, on lines of their own.
+
+    Headings within a quote are left out, and its own [12] (as in encyclopedias), which a reader could not tell from
+    citations. The citation keeps the quote to the letter.
+    """
+    return "\n".join(f"{_shown(quote.text)} [{n}]" for n, quote in enumerate(quotes, 1))
+
+
+def _shown(quote: str) -> str:
+    without = _NUMBER.sub("", quote).strip()
+    return _HEADING.sub("", without).strip() or without
 
 
 def attach(text: str, quotes: Sequence[Quote]) -> tuple[str, tuple[Citation, ...]]:
