@@ -25,7 +25,7 @@ _DRAIN_SECONDS = 30  # requests under way at a SIGTERM may take this long
 @click.option("--port", type=click.IntRange(0, 65_535), help="Port; 0 takes a free one.  [default: PORT, 8000]")
 def serve(host: str | None, port: int | None) -> None:
     """Answer HTTP requests until SIGTERM or Ctrl-C."""
-    settings = load()
+    settings = load(serving=True)
     resources.build(settings).close()  # what is wrong is told here, in one line, before anything is forked
     address = (settings.host if host is None else host, settings.port if port is None else port)
     try:

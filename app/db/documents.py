@@ -9,7 +9,7 @@ from psycopg.types.json import Jsonb
 from app.db.pool import Db
 from app.db.sql import statement
 from app.errors import NotFound
-from app.records import Chunk, Document, DocumentState, Source, Splitting
+from app.records import Chunk, Document, DocumentState, Source, Span, Splitting
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +103,11 @@ def delete(connection: Db, collection_id: int, document_id: int) -> None:
     connection.execute(statement("documents", "delete"), {"collection_id": collection_id, "document_id": document_id})
 
 
-def chunk_hashes(connection: Db, collection_id: int, document_id: int) -> list[tuple[int, str]]:
-    """(chunk id, sha-256 of its text) of a document, in order."""
+def stored_chunks(connection: Db, collection_id: int, document_id: int) -> list[tuple[int, str, tuple[Span, ...]]]:
+    """(chunk id, sha-256 of its text, spans) of a document, in order."""
     values = {"collection_id": collection_id, "document_id": document_id}
-    return [(row[0], row[2]) for row in connection.execute(statement("chunks", "of_document"), values)]
+    rows = connection.execute(statement("chunks", "of_document"), values)
+    return [(row[0], row[1], tuple(Span(start, end) for start, end in row[2] or ())) for row in rows]
 
 
 def chunk_texts(connection: Db, collection_id: int, document_id: int) -> dict[int, str]:

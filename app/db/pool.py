@@ -14,6 +14,9 @@ from app.errors import Conflict, DatabaseUnavailable, InvalidInput
 
 Db = Connection[TupleRow]
 
+# a database that is away must not hold every request thread for as long as a slow statement may take
+_CONNECTION_WAIT_SECONDS = 5
+
 
 class Database:
     """A lazily opened pool: `read()` gives a consistent snapshot, `write()` a transaction."""
@@ -24,11 +27,12 @@ class Database:
             url,
             min_size=1,
             max_size=max_connections,
-            timeout=timeout_seconds,
+            timeout=min(timeout_seconds, _CONNECTION_WAIT_SECONDS),
             open=False,
             configure=self._configure,
             check=ConnectionPool.check_connection,
-            kwargs={"application_name": "ragledger", "connect_timeout": max(2, int(timeout_seconds))},
+            reconnect_timeout=_CONNECTION_WAIT_SECONDS,
+            kwargs={"application_name": "ragledger", "connect_timeout": _CONNECTION_WAIT_SECONDS},
         )
 
     def _configure(self, connection: Db) -> None:
@@ -78,6 +82,8 @@ def translated() -> Iterator[None]:
         raise DatabaseUnavailable(
             f"the tables are not those of this version, run `ragledger migrate`: {_first_line(e)}"
         ) from e
+    except psycopg.errors.ProgramLimitExceeded as e:
+        raise InvalidInput("text", "is too long for what it is to be stored as") from e
     except (psycopg.errors.UntranslatableCharacter, psycopg.errors.CharacterNotInRepertoire) as e:
         raise InvalidInput("text", "contains a character that PostgreSQL cannot store") from e
     except psycopg.errors.QueryCanceled as e:

@@ -70,10 +70,10 @@ def segment_ids(connection: Db, collection_id: int) -> list[int]:
     return [row[0] for row in rows]
 
 
-def sizes(connection: Db, collection_id: int) -> list[tuple[int, int]]:
-    """Every segment as (id, chunks), oldest first."""
+def sizes(connection: Db, collection_id: int) -> list[tuple[int, int, str]]:
+    """Every segment as (id, chunks, tokenizer), oldest first."""
     rows = connection.execute(statement("postings", "sizes"), {"collection_id": collection_id})
-    return [(row[0], row[1]) for row in rows]
+    return [(row[0], row[1], row[2]) for row in rows]
 
 
 def add(connection: Db, collection_id: int, segment: Segment, tokenizer: str) -> int:

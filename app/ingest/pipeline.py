@@ -1,10 +1,12 @@
 """Documents in: load -> split -> embed -> store, one document at a time."""
 
+import json
 import logging
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from app.db import collections, documents
 from app.db.documents import Stored
@@ -76,8 +78,13 @@ def _unchanged(source: Source, known: Stored, collection: Collection) -> bool:
         known.content_sha256 == text_hash(source.content)
         and known.splitting == asdict(collection.splitting)
         and (known.title, known.media_type) == (source.title, source.media_type)
-        and known.metadata == dict(source.metadata)
+        and _as_json(known.metadata) == _as_json(source.metadata)
     )
+
+
+def _as_json(metadata: Mapping[str, Any]) -> Any:
+    """As jsonb tells it again: 1e308 comes back as an integer."""
+    return json.loads(json.dumps(dict(metadata)), parse_int=float)
 
 
 def _ms(started: float) -> float:

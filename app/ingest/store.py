@@ -10,7 +10,7 @@ from app.errors import Conflict
 from app.ingest.embed import Embedded, text_hash
 from app.lexical import segments
 from app.lexical.tokens import TOKENIZER, tokens
-from app.records import Chunk, Collection, Document, DocumentState, Source
+from app.records import Chunk, Collection, Document, DocumentState, Source, Span
 from app.resources import Resources
 
 
@@ -28,7 +28,7 @@ def write(source: Source, embedded: Embedded, known: Stored | None, collection: 
     token_lists = [tokens(chunk.text) for chunk in embedded.chunks]  # before the transaction: it takes its time
     with res.database.write() as connection:
         document_id = _write_document(connection, source, known, collection)
-        old = documents.chunk_hashes(connection, collection.id, document_id)
+        old = documents.stored_chunks(connection, collection.id, document_id)
         plan = _plan(old, embedded)
         documents.delete_chunks(connection, collection.id, plan.gone)
         documents.move_chunks(connection, collection.id, plan.kept)
@@ -79,16 +79,16 @@ def _write_document(connection: Db, source: Source, known: Stored | None, collec
     return locked[0]
 
 
-def _plan(old: Iterable[tuple[int, str]], embedded: Embedded) -> Plan:
-    """Pair new chunks with old ones of equal text, each old one at most once."""
-    free: dict[str, list[int]] = {}
-    for chunk_id, digest in old:
-        free.setdefault(digest, []).append(chunk_id)
+def _plan(old: Iterable[tuple[int, str, tuple[Span, ...]]], embedded: Embedded) -> Plan:
+    """Pair new chunks with old ones of equal text and spans, each old one at most once."""
+    free: dict[tuple[str, tuple[Span, ...]], list[int]] = {}
+    for chunk_id, digest, spans in old:
+        free.setdefault((digest, spans), []).append(chunk_id)
     kept: dict[int, Chunk] = {}
     new = []
     for n, (chunk, digest) in enumerate(zip(embedded.chunks, embedded.hashes, strict=True)):
-        if free.get(digest):
-            kept[free[digest].pop(0)] = chunk
+        if same := free.get((digest, chunk.spans)):
+            kept[same.pop(0)] = chunk
         else:
             new.append(n)
     return Plan(kept, tuple(i for ids in free.values() for i in ids), tuple(new))

@@ -1,10 +1,7 @@
 """Documents that arrive as text or bytes under a name, not as files of this machine."""
 
 import logging
-import re
 from collections.abc import Sequence
-from pathlib import Path, PurePosixPath
-from tempfile import TemporaryDirectory
 
 from app.errors import Conflict, EmbeddingFailed, InvalidInput, UnreadableDocument
 from app.ingest import load
@@ -14,7 +11,6 @@ from app.resources import Resources
 
 _LOG = logging.getLogger(__name__)
 _OWN_FAULTS = (InvalidInput, UnreadableDocument, EmbeddingFailed, Conflict)  # anything else would hit the next one too
-_UNSAFE = re.compile(r"[^\w.]")
 
 
 def ingest_text(source: Source, name: str, resources: Resources) -> Ingested:
@@ -34,15 +30,7 @@ def ingest_files(files: Sequence[tuple[str, bytes]], name: str, resources: Resou
 
 def _guarded(source: str, content: bytes, name: str, resources: Resources) -> Ingested:
     try:
-        return ingest(_read(source, content, resources.settings.document_max_bytes), name, resources)
+        return ingest(load.from_bytes(source, content, resources.settings.document_max_bytes), name, resources)
     except _OWN_FAULTS as e:
         _LOG.warning("ingest.failed bytes=%s error=%s", len(content), type(e).__name__)
         return Ingested(source, "failed", reason=str(e))
-
-
-def _read(source: str, content: bytes, max_bytes: int) -> Source:
-    """As a file of that ending: the ending decides how it is read."""
-    with TemporaryDirectory(prefix="ragledger-") as folder:
-        path = Path(folder) / ("upload" + _UNSAFE.sub("_", PurePosixPath(source).suffix)[:20])
-        path.write_bytes(content)
-        return load.read(path, source, max_bytes)

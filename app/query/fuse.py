@@ -4,6 +4,8 @@ import numpy as np
 
 from app.records import Candidates, Floats, Ints, Ranking, Recalled
 
+_ROUNDING = 1e-12
+
 
 def weighted(recalled: Recalled, ranking: Ranking) -> Candidates:
     """Weighted sum of min-max normalised scores, the BM25 side further multiplied by lexical confidence.
@@ -39,12 +41,15 @@ def lexical_confidence(recalled: Recalled, c0: float) -> float:
 
 
 def minmax(scores: Floats) -> Floats:
-    """Scale (n,) to [0, 1] over its finite values; NaN becomes 0.0. Equal scores, or a single one, become 1.0."""
+    """Scale (n,) to [0, 1] over its finite values; NaN becomes 0.0. Equal scores, or a single one, become 1.0.
+
+    Scores that differ only by rounding count as equal: the same sum in another order must not become 0 and 1.
+    """
     known = np.isfinite(scores)
     if not known.any():
         return np.zeros(len(scores))
     low, high = scores[known].min(), scores[known].max()
-    if high == low:
+    if high - low <= _ROUNDING * max(abs(high), abs(low), 1.0):
         return known.astype(np.float64)
     return np.where(known, (scores - low) / (high - low), 0.0)
 

@@ -10,6 +10,8 @@ from app.query.timing import Timings
 from app.records import Answer, Collection, DocumentState, QaPair, Question
 from app.resources import Resources
 
+QUESTION_MAX_BYTES = 2_000  # an index entry of PostgreSQL holds 2,704
+
 
 def hit(question: Question, collection: Collection, snapshot: Db) -> QaPair | None:
     """The active pair whose normalised question is this one, or None."""
@@ -73,4 +75,6 @@ def _checked(question: str, answer: str) -> str:
             raise InvalidInput(field, f"contains a NUL at character {value.index(chr(0))}")
     if not (normalized := normalize(question)):
         raise InvalidInput("question", "has nothing but punctuation")
+    if len(normalized.encode()) > QUESTION_MAX_BYTES:
+        raise InvalidInput("question", f"is longer than {QUESTION_MAX_BYTES} bytes")
     return normalized

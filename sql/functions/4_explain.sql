@@ -19,7 +19,10 @@ CREATE OR REPLACE FUNCTION ragledger.minmax(score float8, low float8, high float
 RETURNS float8
 LANGUAGE sql IMMUTABLE
 AS $$
-    SELECT CASE WHEN score IS NULL THEN 0 WHEN high = low THEN 1 ELSE (score - low) / (high - low) END
+    -- scores that differ only by rounding count as equal, as in app/query/fuse.py
+    SELECT CASE WHEN score IS NULL THEN 0
+                WHEN high - low <= 1e-12 * greatest(abs(high), abs(low), 1) THEN 1
+                ELSE (score - low) / (high - low) END
 $$;
 
 COMMENT ON FUNCTION ragledger.minmax(float8, float8, float8) IS

@@ -1,7 +1,10 @@
 -- name: of_document
-SELECT id, ordinal, text_sha256 FROM chunk
-WHERE collection_id = %(collection_id)s AND document_id = %(document_id)s
-ORDER BY ordinal;
+SELECT k.id, k.text_sha256,
+       (SELECT array_agg(ARRAY[s.start_char, s.end_char] ORDER BY s.ordinal) FROM span s
+        WHERE s.collection_id = k.collection_id AND s.chunk_id = k.id)
+FROM chunk k
+WHERE k.collection_id = %(collection_id)s AND k.document_id = %(document_id)s
+ORDER BY k.ordinal;
 
 -- name: delete
 DELETE FROM chunk WHERE collection_id = %(collection_id)s AND id = ANY(%(chunk_ids)s);

@@ -30,7 +30,7 @@ SELECT %(collection_id)s, t.* FROM unnest(%(segment_ids)s::bigint[], %(ordinals)
 ON CONFLICT DO NOTHING;
 
 -- name: sizes
-SELECT id, cardinality(chunk_ids) FROM lexical_segment WHERE collection_id = %(collection_id)s ORDER BY id;
+SELECT id, cardinality(chunk_ids), tokenizer FROM lexical_segment WHERE collection_id = %(collection_id)s ORDER BY id;
 
 -- name: drop_segments
 DELETE FROM lexical_segment WHERE collection_id = %(collection_id)s AND id = ANY(%(segment_ids)s);

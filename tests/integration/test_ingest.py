@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from app.db import documents
+from app.db import collections, documents
 from app.errors import InvalidInput, NotFound
 from app.ingest import compact, load, pipeline, store
 from app.records import Ingested, Source
@@ -24,7 +24,7 @@ def source(text: str, name: str = "kettles.md") -> Source:
 
 def count(resources: Resources, table: str) -> int:
     with resources.database.read() as connection:
-        row = connection.execute(f"SELECT count(*) FROM {table}").fetchone()  # type: ignore[arg-type]  # noqa: S608
+        row = connection.execute(f"SELECT count(*) FROM {table}").fetchone()  # noqa: S608
         assert row
         return int(row[0])
 
@@ -105,6 +105,27 @@ def test_a_name_that_cannot_be_a_collection_is_refused(resources: Resources, nam
         pipeline.ingest(source("text"), name, resources)
 
 
+def test_a_chunk_gets_new_spans_where_the_splitting_changed(resources: Resources) -> None:
+    pipeline.ingest(source(PARAGRAPHS[0]), "k", resources)
+    with resources.database.write() as connection:
+        connection.execute("UPDATE collection SET settings = jsonb_set(settings, '{splitting,spans}', 'false')")
+    assert pipeline.ingest(source(PARAGRAPHS[0]), "k", resources).outcome == "updated"
+    assert (count(resources, "span"), count(resources, "chunk")) == (0, 1)
+
+
+def test_metadata_that_the_database_writes_otherwise_is_unchanged(resources: Resources) -> None:
+    odd = Source("odd.md", "Odd", "text/plain", "A text.", {"large": 1e308, "nested": {"a": [1, 2.0, None]}})
+    assert [pipeline.ingest(odd, "k", resources).outcome for _ in range(2)] == ["added", "unchanged"]
+
+
+def test_a_merge_keeps_the_tokenizers_name() -> None:
+    mixed = [(n, 1, "old" if n < 8 else "new") for n in range(15)]
+    chosen = compact.choose(mixed)
+    assert chosen is not None
+    assert chosen == compact.Tier(tuple(range(8)), "old")
+    assert compact.choose(mixed[1:]) is None
+
+
 def test_a_failed_write_leaves_nothing_behind(resources: Resources, monkeypatch: pytest.MonkeyPatch) -> None:
     pipeline.ingest(source(PARAGRAPHS[0]), "k", resources)
     before = {t: count(resources, t) for t in ("document", "chunk", "embedding", "span", "lexical_posting")}
@@ -112,7 +133,7 @@ def test_a_failed_write_leaves_nothing_behind(resources: Resources, monkeypatch:
     def broken(*_: object) -> None:
         raise OSError("the machine stops here")
 
-    monkeypatch.setattr(store.collections, "bump", broken)
+    monkeypatch.setattr(collections, "bump", broken)
     with pytest.raises(OSError, match="stops here"):
         pipeline.ingest(source(PARAGRAPHS[1], "other.md"), "k", resources)
     assert before == {t: count(resources, t) for t in before}

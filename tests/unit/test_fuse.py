@@ -44,6 +44,10 @@ def test_equal_scores_and_a_single_one_become_one(values: list[float]) -> None:
     assert fuse.minmax(np.array(values)).tolist() == [1.0] * len(values)
 
 
+def test_rounding_is_no_difference() -> None:
+    assert fuse.minmax(np.array([0.1 + 0.2 + 0.3, 0.3 + 0.2 + 0.1])).tolist() == [1.0, 1.0]
+
+
 def test_a_missing_score_becomes_zero_and_moves_no_bound() -> None:
     assert fuse.minmax(np.array([np.nan, 2.0, 4.0])).tolist() == [0.0, 0.0, 1.0]
     assert fuse.minmax(np.array([np.nan, np.nan])).tolist() == [0.0, 0.0]
