@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, SecretStr
+from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -49,3 +49,19 @@ class Settings(BaseSettings):
     server_threads: int = Field(8, ge=1, le=256, description="Request threads of the server")
     request_max_bytes: int = Field(25_000_000, ge=1_000, description="Largest HTTP request body, bytes")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Log level")
+
+    @field_validator("database_url")
+    @classmethod
+    def _is_postgresql(cls, url: SecretStr | None) -> SecretStr | None:
+        return _with_scheme(url, "postgresql://", "postgres://")
+
+    @field_validator("redis_url")
+    @classmethod
+    def _is_redis(cls, url: SecretStr | None) -> SecretStr | None:
+        return _with_scheme(url, "redis://", "rediss://", "unix://")
+
+
+def _with_scheme(url: SecretStr | None, *schemes: str) -> SecretStr | None:
+    if url is not None and not url.get_secret_value().startswith(schemes):
+        raise ValueError(f"must begin with {' or '.join(schemes)}")
+    return url

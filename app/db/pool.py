@@ -1,16 +1,16 @@
 """Connections: one pool per process, errors of the driver translated once."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import psycopg
 from pgvector.psycopg import register_vector
-from psycopg import Connection, IsolationLevel
+from psycopg import Connection, IsolationLevel, errors
 from psycopg.rows import TupleRow
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from app.errors import Conflict, DatabaseUnavailable, InvalidInput
+from app.errors import Conflict, DatabaseUnavailable, InvalidInput, RagledgerError
 
 Db = Connection[TupleRow]
 
@@ -69,29 +69,50 @@ class Database:
         self._pool.close()
 
 
+_TABLES = "the tables are not those of this version, run `ragledger migrate`"
+# the first that fits; anything else is a fault of ours and stays what it is
+_TRANSLATIONS: tuple[tuple[tuple[type[Exception], ...], Callable[[str], RagledgerError]], ...] = (
+    (
+        (errors.UniqueViolation, errors.SerializationFailure, errors.DeadlockDetected),
+        lambda _: Conflict("another writer changed the same thing first; try again"),
+    ),
+    ((errors.ForeignKeyViolation,), lambda _: Conflict("what this belongs to was deleted meanwhile")),
+    (
+        (errors.UndefinedTable, errors.UndefinedFunction, errors.UndefinedColumn),
+        lambda said: DatabaseUnavailable(f"{_TABLES}: {said}"),
+    ),
+    ((errors.ProgramLimitExceeded,), lambda _: InvalidInput("text", "is too long for what it is to be stored as")),
+    (
+        (errors.UntranslatableCharacter, errors.CharacterNotInRepertoire),
+        lambda _: InvalidInput("text", "contains a character that PostgreSQL cannot store"),
+    ),
+    (
+        (errors.QueryCanceled,),
+        lambda _: DatabaseUnavailable("a statement took longer than DATABASE_TIMEOUT_SECONDS"),
+    ),
+    (
+        (PoolTimeout,),
+        lambda _: DatabaseUnavailable("no database connection became free, or the server does not answer"),
+    ),
+    (
+        (psycopg.OperationalError, psycopg.InterfaceError),
+        lambda said: DatabaseUnavailable(f"the database does not answer: {said}"),
+    ),
+)
+
+
 @contextmanager
 def translated() -> Iterator[None]:
     """Turn the driver's errors into the domain's, once, at the border."""
     try:
         yield
-    except (psycopg.errors.UniqueViolation, psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected) as e:
-        raise Conflict("another writer changed the same thing first; try again") from e
-    except psycopg.errors.ForeignKeyViolation as e:
-        raise Conflict("what this belongs to was deleted meanwhile") from e
-    except (psycopg.errors.UndefinedTable, psycopg.errors.UndefinedFunction, psycopg.errors.UndefinedColumn) as e:
-        raise DatabaseUnavailable(
-            f"the tables are not those of this version, run `ragledger migrate`: {_first_line(e)}"
-        ) from e
-    except psycopg.errors.ProgramLimitExceeded as e:
-        raise InvalidInput("text", "is too long for what it is to be stored as") from e
-    except (psycopg.errors.UntranslatableCharacter, psycopg.errors.CharacterNotInRepertoire) as e:
-        raise InvalidInput("text", "contains a character that PostgreSQL cannot store") from e
-    except psycopg.errors.QueryCanceled as e:
-        raise DatabaseUnavailable("a statement took longer than DATABASE_TIMEOUT_SECONDS") from e
-    except PoolTimeout as e:
-        raise DatabaseUnavailable("no database connection became free, or the server does not answer") from e
-    except (psycopg.OperationalError, psycopg.InterfaceError) as e:
-        raise DatabaseUnavailable(f"the database does not answer: {_first_line(e)}") from e
+    except psycopg.Error as e:
+        for kinds, made in _TRANSLATIONS:
+            if isinstance(e, kinds):
+                raise made(_first_line(e)) from e
+        if isinstance(e, psycopg.ProgrammingError) and e.sqlstate is None:  # not the server's word, but libpq's
+            raise DatabaseUnavailable(f"DATABASE_URL cannot be used: {_first_line(e)}") from e
+        raise
 
 
 def _first_line(error: Any) -> str:

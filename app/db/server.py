@@ -36,13 +36,17 @@ def require_supported(connection: Connection[Any]) -> None:
     Raises UnsupportedServer naming what is there and what is needed. pgvector need not be installed yet (the first
     migration does that), only available.
     """
-    major = connection.info.server_version // 10_000
-    if major < OLDEST_SERVER:
-        raise UnsupportedServer(f"PostgreSQL {major} is too old: ragledger needs {OLDEST_SERVER} to 18")
+    require_server(connection.info.server_version)
     row = connection.execute(
         "SELECT coalesce(installed_version, default_version) FROM pg_available_extensions WHERE name = 'vector'"
     ).fetchone()
     require_pgvector(row[0] if row else None)
+
+
+def require_server(version: int) -> None:
+    """Refuse an old server, given libpq's number (150004 is 15.4). Raises UnsupportedServer."""
+    if (major := version // 10_000) < OLDEST_SERVER:
+        raise UnsupportedServer(f"PostgreSQL {major} is too old: ragledger needs {OLDEST_SERVER} to 18")
 
 
 def require_pgvector(version: str | None) -> None:
