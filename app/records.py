@@ -49,8 +49,8 @@ class Splitting:
     """How a collection's documents are split. Sizes in characters."""
 
     splitter: SplitterName = "semantic"
-    size_chars: int = 800
-    overlap_chars: int = 80
+    size_chars: int = 1_200
+    overlap_chars: int = 120
     spans: bool = True
 
 

@@ -23,8 +23,8 @@ class Settings(BaseSettings):
     embed_threads: int = Field(0, ge=0, le=256, description="Threads of the built-in embedder; 0: one per core")
 
     splitter: Literal["fixed", "sentence", "semantic"] = Field("semantic", description="How documents are split")
-    chunk_chars: int = Field(800, ge=50, le=20_000, description="Largest chunk, characters")
-    chunk_overlap_chars: int = Field(80, ge=0, le=10_000, description="Overlap of neighbouring chunks, characters")
+    chunk_chars: int = Field(1_200, ge=50, le=20_000, description="Largest chunk, characters")
+    chunk_overlap_chars: int = Field(120, ge=0, le=10_000, description="Overlap of neighbouring chunks, characters")
     document_max_bytes: int = Field(20_000_000, ge=1_000, description="Largest document accepted, bytes")
 
     top_k: int = Field(8, ge=1, le=100, description="Hits returned")

@@ -9,12 +9,12 @@ from typing import Any
 
 import psycopg
 import pytest
-from app.clients.embedder.builtin import BuiltinEmbedder
 from psycopg.sql import SQL, Identifier
 
 from app import services
 from app.clients.cache import AnswerCache
 from app.clients.embedder import Embedder
+from app.clients.embedder.builtin import BuiltinEmbedder
 from app.db import migrate
 from app.db.pool import Database
 from app.db.postings import SegmentCache

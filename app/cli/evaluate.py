@@ -17,9 +17,9 @@ from app.evaluate.run import evaluate as run
 from app.resources import Resources, opened
 
 FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
-# The samples' floors: well under what is reached, so that only a real loss of quality fails.
-FLOORS = {"ndcg@10": 0.0, "mrr@10": 0.0, "recall@10": 0.0}
-REFUSAL_CEILINGS = {"wrongly_refused": 1.0, "wrongly_answered": 1.0}
+# The samples' floors: a little under what is reached, so that only a real loss of quality fails.
+FLOORS = {"ndcg@10": 0.78, "mrr@10": 0.75, "recall@10": 0.88}
+REFUSAL_ACCURACY_FLOOR = 0.65
 
 
 @click.command("eval")
@@ -68,13 +68,12 @@ def _with_progress(data: Dataset, resources: Resources) -> Results:
 def under_floors(results: Results) -> list[str]:
     """What is worse than the floors stated for the samples, one line each."""
     fused = results.rankings["fused"]
-    lines = [
-        f"{name} {fused[name].value:.3f} is under the floor {low}"
-        for name, low in FLOORS.items()
-        if fused[name].value < low
+    reached = {name: fused[name].value for name in FLOORS}
+    if results.refusals:
+        reached["refusal accuracy"] = results.refusals.accuracy.value
+    floors = {**FLOORS, "refusal accuracy": REFUSAL_ACCURACY_FLOOR}
+    return [
+        f"{name} {value:.3f} is under its floor {floors[name]}"
+        for name, value in reached.items()
+        if value < floors[name]
     ]
-    for name, high in REFUSAL_CEILINGS.items():
-        rate = getattr(results.refusals, name, None)
-        if rate is not None and rate.value > high:
-            lines.append(f"{name} {rate.value:.3f} is over the ceiling {high}")
-    return lines

@@ -29,8 +29,12 @@ class Estimate(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RefusalRates:
-    """How often a refusal was the wrong reply, or was missing. None where no question is of that kind."""
+    """How often a refusal was the wrong reply, or was missing. None where no question is of that kind.
 
+    `accuracy` is the share of all questions that were rightly answered or rightly refused.
+    """
+
+    accuracy: Estimate
     answerable: int
     unanswerable: int
     wrongly_refused: Estimate | None
@@ -146,7 +150,9 @@ def refusal_rates(answerable: Sequence[bool], refused: Sequence[bool]) -> Refusa
         raise ValueError(f"{len(answerable)} questions, {len(refused)} replies")
     refused_answerable = [reply for known, reply in zip(answerable, refused, strict=True) if known]
     refused_unanswerable = [reply for known, reply in zip(answerable, refused, strict=True) if not known]
+    right = sum(known != reply for known, reply in zip(answerable, refused, strict=True))
     return RefusalRates(
+        accuracy=rate_with_interval(right, len(refused)),
         answerable=len(refused_answerable),
         unanswerable=len(refused_unanswerable),
         wrongly_refused=_rate(sum(refused_answerable), len(refused_answerable)),

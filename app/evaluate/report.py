@@ -109,6 +109,7 @@ def _notes(results: Results) -> list[str]:
     ]
     if refusals := results.refusals:
         for label, rate, total in (
+            ("refusal accuracy", refusals.accuracy, refusals.answerable + refusals.unanswerable),
             ("answerable but refused", refusals.wrongly_refused, refusals.answerable),
             ("unanswerable but answered", refusals.wrongly_answered, refusals.unanswerable),
         ):
@@ -133,6 +134,7 @@ def _refusals(refusals: RefusalRates | None) -> dict[str, Any] | None:
     if refusals is None:
         return None
     return {
+        "accuracy": refusals.accuracy._asdict(),
         "answerable": refusals.answerable,
         "unanswerable": refusals.unanswerable,
         "wrongly_refused": refusals.wrongly_refused._asdict() if refusals.wrongly_refused else None,

@@ -77,7 +77,8 @@ def _case(gold: GoldQuestion, collection: Collection, resources: Resources) -> C
         "vector": _documents(found, recalled.vector_rank),
         "bm25": _documents(found, recalled.bm25_rank),
     }
-    return Case(gold, ranked, refuse.confidence(found.candidates) < refuse.THRESHOLD)
+    confidence = refuse.confidence(gold.question, found.hits, found.candidates)
+    return Case(gold, ranked, refused=confidence < refuse.THRESHOLD)
 
 
 def _documents(found: Found, ranks: Ints) -> list[str]:

@@ -83,7 +83,7 @@ def find(asked: Asked, snapshot: Db, resources: Resources, timings: Timings) -> 
 
 def _answer(found: Found, quotes: tuple[Quote, ...], degraded: tuple[str, ...], timings: Timings) -> Answer:
     """The extractive answer of what was found, with checked citations, or a refusal."""
-    confidence = refuse.confidence(found.candidates)
+    confidence = refuse.confidence(found.asked.question.text, found.hits, found.candidates)
     answered = bool(quotes) and confidence >= refuse.THRESHOLD
     if answered:
         text, citations = cite.attach(cite.join(quotes), quotes)

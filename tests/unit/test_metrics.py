@@ -272,6 +272,7 @@ def test_the_json_nests_each_value_by_ranking_and_its_interval_apart() -> None:
     assert found["bm25"]["recall@1"] == 0.5
     assert found["differences"]["vector"]["value"] == pytest.approx(1 - 1 / math.log2(3))
     assert found["refusals"]["wrongly_answered"]["value"] == 0.5
+    assert found["refusals"]["accuracy"]["value"] == pytest.approx(2 / 3)
 
 
 def test_the_table_shows_each_ranking_with_its_spread_and_the_comparison() -> None:

@@ -24,7 +24,7 @@ def test_an_old_pgvector_is_refused(version: str) -> None:
 
 
 def test_a_server_without_pgvector_is_told_what_to_install() -> None:
-    with pytest.raises(UnsupportedServer, match="install pgvector 0.8"):
+    with pytest.raises(UnsupportedServer, match=r"install pgvector 0\.8"):
         require_pgvector(None)
 
 
