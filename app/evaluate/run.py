@@ -13,7 +13,7 @@ from app.evaluate.datasets import Dataset, GoldQuestion
 from app.evaluate.report import Results, summarise
 from app.ingest import pipeline as ingest
 from app.lexical.tokens import TOKENIZER
-from app.query import pipeline, refuse
+from app.query import pipeline, quote, refuse
 from app.query.ledger import Found
 from app.query.timing import Timings
 from app.query.understand import understand
@@ -71,13 +71,14 @@ def _case(gold: GoldQuestion, collection: Collection, resources: Resources) -> C
     asked = understand(question, collection, resources)
     with resources.database.read() as snapshot:
         found = pipeline.find(asked, snapshot, resources, Timings())
+        evidence = quote.best(found.hits, found.candidates.recalled.statistics, asked, snapshot)
     recalled = found.candidates.recalled
     ranked = {
         "fused": _documents(found, found.candidates.rank),
         "vector": _documents(found, recalled.vector_rank),
         "bm25": _documents(found, recalled.bm25_rank),
     }
-    confidence = refuse.confidence(gold.question, found.hits, found.candidates)
+    confidence = refuse.confidence(gold.question, found.hits, found.candidates, evidence.coverage)
     return Case(gold, ranked, refused=confidence < refuse.THRESHOLD)
 
 

@@ -7,9 +7,10 @@ from app.db.pool import Db
 from app.errors import CacheUnavailable
 from app.query import cache, cite, fuse, ledger, pick, qa, quote, recall, refuse, rerank
 from app.query.ledger import Found
+from app.query.quote import Evidence
 from app.query.timing import Timings
 from app.query.understand import check, understand
-from app.records import Answer, Asked, Question, Quote, SearchResult
+from app.records import Answer, Asked, Question, SearchResult
 from app.resources import Resources
 
 
@@ -60,8 +61,8 @@ def answer(question: Question, resources: Resources) -> Answer:
     with resources.database.read() as snapshot:
         found = find(asked, snapshot, resources, timings)
         with timings("quote"):
-            quotes = quote.best(found.hits, found.candidates.recalled, asked, snapshot)
-    made = _answer(found, quotes, degraded, timings)
+            evidence = quote.best(found.hits, found.candidates.recalled.statistics, asked, snapshot)
+    made = _answer(found, evidence, degraded, timings)
     ledger.record_answer(made, found, resources)
     cache.write(made, question, collection, resources)
     return made
@@ -81,12 +82,12 @@ def find(asked: Asked, snapshot: Db, resources: Resources, timings: Timings) -> 
     return Found(asked, candidates, hits, labels)
 
 
-def _answer(found: Found, quotes: tuple[Quote, ...], degraded: tuple[str, ...], timings: Timings) -> Answer:
+def _answer(found: Found, evidence: Evidence, degraded: tuple[str, ...], timings: Timings) -> Answer:
     """The extractive answer of what was found, with checked citations, or a refusal."""
-    confidence = refuse.confidence(found.asked.question.text, found.hits, found.candidates)
-    answered = bool(quotes) and confidence >= refuse.THRESHOLD
+    confidence = refuse.confidence(found.asked.question.text, found.hits, found.candidates, evidence.coverage)
+    answered = bool(evidence.quotes) and confidence >= refuse.THRESHOLD
     if answered:
-        text, citations = cite.attach(cite.join(quotes), quotes)
+        text, citations = cite.attach(cite.join(evidence.quotes), evidence.quotes)
     else:
         text, citations = refuse.text(found.asked.question.text, found.hits), ()
     return Answer(

@@ -1,45 +1,65 @@
 """The extractive answerer: the best-supported spans of the best chunks, quoted to the letter."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from app.db import vectors
 from app.db.pool import Db
+from app.lexical import bm25
 from app.lexical.tokens import tokens
 from app.query import fuse
-from app.records import Asked, Floats, Hit, Quote, Recalled, SpanScore
+from app.records import Asked, Floats, Hit, LexicalStatistics, Quote, SpanScore
 
 HITS_READ = 3
 QUOTES_MAX = 2
 SECOND_AT_LEAST = 0.85  # of the best quote's score: a weaker one is more likely to distract than to help
-COSINE_SHARE = 0.5  # the rest is the share of the question's idf that the span covers
+COSINE_SHARE = 0.5  # the rest is the share of the question's terms that the span covers
+CHUNKS_AT_LEAST = 1_000  # a word that stands in the only chunk of a collection is not therefore common
 
 
-def best(hits: Sequence[Hit], recalled: Recalled, asked: Asked, snapshot: Db) -> tuple[Quote, ...]:
-    """At most two spans of the first hits, best first; none where there is no hit."""
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What the first hits hold: at most two quotes, best first, and the `coverage` of the question's terms, 0 to 1,
+    by the hit that covers most of them."""
+
+    quotes: tuple[Quote, ...]
+    coverage: float
+
+
+def best(hits: Sequence[Hit], statistics: LexicalStatistics, asked: Asked, snapshot: Db) -> Evidence:
+    """Read the spans of the first hits; nothing where there is no hit."""
     read = {hit.chunk_id: hit for hit in hits[:HITS_READ]}
     spans = vectors.span_scores(snapshot, asked.collection, asked.vector, list(read))
     if not spans:
-        return ()
-    support = _support(spans, read, recalled)
-    order = np.argsort(-support, kind="stable")[:QUOTES_MAX]
-    chosen = [n for n in order.tolist() if support[n] >= SECOND_AT_LEAST * support[order[0]]]
-    return tuple(Quote(read[(s := spans[n]).chunk_id], s.start_char, s.end_char, float(support[n])) for n in chosen)
+        return Evidence((), 0.0)
+    weights = term_weights(statistics)
+    words = [set(tokens(read[s.chunk_id].text[s.start_char : s.end_char])) & weights.keys() for s in spans]
+    support = _support(spans, words, weights)
+    order = np.argsort(-support, kind="stable")[:QUOTES_MAX].tolist()
+    chosen = [n for n in order if support[n] >= SECOND_AT_LEAST * support[order[0]]]
+    quotes = tuple(Quote(read[(s := spans[n]).chunk_id], s.start_char, s.end_char, float(support[n])) for n in chosen)
+    of_hit = {i: set().union(*(w for s, w in zip(spans, words, strict=True) if s.chunk_id == i)) for i in read}
+    return Evidence(quotes, max(_covered(terms, weights) for terms in of_hit.values()))
 
 
-def _support(spans: Sequence[SpanScore], hits: Mapping[int, Hit], recalled: Recalled) -> Floats:
-    """(n,) in [0, 1]: normalised cosine and idf-weighted term coverage in equal parts."""
-    texts = [hits[span.chunk_id].text[span.start_char : span.end_char] for span in spans]
+def term_weights(statistics: LexicalStatistics) -> dict[str, float]:
+    """The share of each of the question's terms in its whole weight (idf times count); the shares sum to 1."""
+    live = max(statistics.live_chunks, CHUNKS_AT_LEAST)
+    weights = {term.term: term.count * bm25.idf(term.df, live) for term in statistics.terms}
+    total = sum(weights.values())
+    return {term: weight / total for term, weight in weights.items()}
+
+
+def _support(spans: Sequence[SpanScore], words: Sequence[set[str]], weights: Mapping[str, float]) -> Floats:
+    """(n,) in [0, 1]: normalised cosine and term coverage in equal parts."""
     cosine = np.array([np.nan if span.cosine is None else span.cosine for span in spans])
-    covered = np.array([coverage(text, recalled) for text in texts])
+    covered = np.array([_covered(terms, weights) for terms in words])
     if np.isnan(cosine).all():
         return covered
     return COSINE_SHARE * fuse.minmax(cosine) + (1 - COSINE_SHARE) * covered
 
 
-def coverage(text: str, recalled: Recalled) -> float:
-    """The share of the question's idf whose terms stand in the text, in [0, 1]."""
-    weights = {term.term: term.count * term.idf for term in recalled.statistics.terms}
-    total = sum(weights.values())
-    return sum(weights.get(term, 0.0) for term in set(tokens(text))) / total if total else 0.0
+def _covered(terms: set[str], weights: Mapping[str, float]) -> float:
+    return sum(weights[term] for term in terms)

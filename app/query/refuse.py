@@ -1,6 +1,6 @@
 """Decide whether the passages answer the question at all, and say so in its language when they do not.
 
-A logistic model over the best span's cosine and the share of the question's BM25 bound that the best chunk reaches.
+A logistic model over the best span's cosine and the share of the question's terms that the best hit covers.
 Fitted on questions of public sets asked of their own paragraphs and of other sets' (XQuAD, CMRC 2018, DRCD), the
 mistake of refusing weighted three times. It tells other subjects apart, not a missing detail of the same subject;
 `ragledger eval` reports both errors on a collection's own questions.
@@ -15,20 +15,20 @@ import numpy as np
 from app.records import Candidates, Floats, Hit
 
 THRESHOLD = 0.5
-# (intercept, best span's cosine, lexical share). Across languages no words agree, and cosines are lower.
-SAME_LANGUAGE = (-53.74, 57.63, 24.39)
+# (intercept, best span's cosine, coverage). Across languages no words agree, and cosines are lower.
+SAME_LANGUAGE = (-55.5, 59.33, 14.39)
 ACROSS_LANGUAGES = (-75.11, 93.69, 0.0)
 UNKNOWN_COSINE = 0.85  # the middle between the two outcomes, where the vector path is away
 _HAN = re.compile(r"[\u3400-\u9fff]")
 
 
-def confidence(question: str, hits: Sequence[Hit], candidates: Candidates) -> float:
+def confidence(question: str, hits: Sequence[Hit], candidates: Candidates, coverage: float) -> float:
     """The estimated probability, 0 to 1, that the collection answers the question; 0 without a hit."""
     if not hits:
         return 0.0
     same = bool(_HAN.search(question)) == bool(_HAN.search(hits[0].text))
-    intercept, cosine_weight, lexical_weight = SAME_LANGUAGE if same else ACROSS_LANGUAGES
-    logit = intercept + cosine_weight * _best_cosine(candidates) + lexical_weight * _lexical_share(candidates)
+    intercept, cosine_weight, coverage_weight = SAME_LANGUAGE if same else ACROSS_LANGUAGES
+    logit = intercept + cosine_weight * _best_cosine(candidates) + coverage_weight * coverage
     return 1 / (1 + math.exp(-logit))
 
 
@@ -49,9 +49,3 @@ def _best_cosine(candidates: Candidates) -> float:
         if len(known):
             return float(known.max())
     return UNKNOWN_COSINE
-
-
-def _lexical_share(candidates: Candidates) -> float:
-    recalled = candidates.recalled
-    bound = recalled.statistics.bound
-    return float(recalled.bm25.max()) / bound if bound > 0 else 0.0
