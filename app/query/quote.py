@@ -1,5 +1,6 @@
 """The extractive answerer: the best-supported spans of the best chunks, quoted to the letter."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -16,6 +17,8 @@ HITS_READ = 3
 QUOTES_MAX = 2
 SECOND_AT_LEAST = 0.85  # of the best quote's score: a weaker one is more likely to distract than to help
 COSINE_SHARE = 0.5  # the rest is the share of the question's terms that the span covers
+HEADING_WORTH = 0.1  # a heading alone names the answer and does not give it
+_HEADING = re.compile(r"#{1,6}[ \t][^\n]*")
 CHUNKS_AT_LEAST = 1_000  # a word that stands in the only chunk of a collection is not therefore common
 
 
@@ -35,8 +38,9 @@ def best(hits: Sequence[Hit], statistics: LexicalStatistics, asked: Asked, snaps
     if not spans:
         return Evidence((), 0.0)
     weights = term_weights(statistics)
-    words = [set(tokens(read[s.chunk_id].text[s.start_char : s.end_char])) & weights.keys() for s in spans]
+    words = [set(tokens(_text(span, read))) & weights.keys() for span in spans]
     support = _support(spans, words, weights)
+    support[[_HEADING.fullmatch(_text(s, read)) is not None for s in spans]] *= HEADING_WORTH
     order = np.argsort(-support, kind="stable")[:QUOTES_MAX].tolist()
     chosen = [n for n in order if support[n] >= SECOND_AT_LEAST * support[order[0]]]
     quotes = tuple(Quote(read[(s := spans[n]).chunk_id], s.start_char, s.end_char, float(support[n])) for n in chosen)
@@ -59,6 +63,10 @@ def _support(spans: Sequence[SpanScore], words: Sequence[set[str]], weights: Map
     if np.isnan(cosine).all():
         return covered
     return COSINE_SHARE * fuse.minmax(cosine) + (1 - COSINE_SHARE) * covered
+
+
+def _text(span: SpanScore, hits: Mapping[int, Hit]) -> str:
+    return hits[span.chunk_id].text[span.start_char : span.end_char]
 
 
 def _covered(terms: set[str], weights: Mapping[str, float]) -> float:

@@ -56,6 +56,22 @@ def test_a_question_that_the_corpus_does_not_answer_is_refused_in_its_language(f
     assert english.citations == chinese.citations == ()
 
 
+def test_a_heading_alone_is_no_answer(resources: Resources) -> None:
+    sentence = "Turn the brass valve under the sink to the left until it clicks, then wait for one full minute. "
+    text = (
+        "# How do I open the brass valve under the sink?\n\n"
+        + sentence
+        + "Then "
+        + "open the tap slowly, " * 12
+        + "please."
+    )
+    ingest.ingest(Source("valve.md", "valve", "text/markdown", text), "k", resources)
+    answer = ask(resources, "How do I open the brass valve under the sink?")
+    assert answer.source == "corpus"
+    assert "to the left" in answer.text
+    assert not answer.text.startswith("#")
+
+
 def test_a_curated_pair_answers_its_question_however_it_is_written(filled: Resources) -> None:
     qa.add("k", "如何聲明路徑參數？", "用大括号。", filled)
     for text in ("如何声明路径参数", " 如何聲明路徑參數 ？", "如何声明路径参数?"):
