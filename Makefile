@@ -9,10 +9,10 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 DIR ?= app/samples/documents
 COLLECTION ?= default
 
-.PHONY: help demo test lint format bench eval eval-public ingest serve migrate settings start stop clean
+.PHONY: help demo test lint format bench eval eval-public ingest serve psql migrate settings start stop clean
 
 help: ## this list
-	@grep -E '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
 
 $(VENV)/.installed: pyproject.toml .ci/constraints.txt
 	@test -n "$(PYTHON)" || { echo "ragledger needs Python 3.11 or newer: install it, or run make PYTHON=/path/to/python"; exit 1; }
@@ -58,6 +58,9 @@ ingest: $(VENV)/.installed ## files into a collection: make ingest DIR=folder CO
 serve: $(VENV)/.installed ## the HTTP service
 	@$(BIN)/ragledger serve
 
+psql: $(VENV)/.installed ## psql on the service's database
+	@$(BIN)/ragledger psql
+
 migrate: $(VENV)/.installed ## create or upgrade the tables
 	@$(BIN)/ragledger migrate
 
@@ -71,6 +74,6 @@ stop: $(VENV)/.installed ## stop them
 	@$(BIN)/ragledger services stop
 
 clean: ## stop the embedded services, remove what can be made again; data in var/ stays
-	@test ! -x $(BIN)/ragledger || $(BIN)/ragledger services stop
+	@test ! -x $(BIN)/ragledger || $(BIN)/ragledger services stop || echo "the embedded services could not be stopped"
 	@rm -rf $(VENV) *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	@find app tests migrations -name __pycache__ -type d -prune -exec rm -rf {} +

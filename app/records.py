@@ -1,4 +1,4 @@
-"""What the steps hand to each other: frozen, plain, free of SQL, HTTP and drivers.
+"""What the steps hand to each other: frozen, plain, free of SQL, HTTP and drivers. One page: the service's words.
 
 Scores: higher is better. Offsets: 0-based characters (code points), half-open, as Python slices.
 """

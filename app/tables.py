@@ -1,5 +1,6 @@
 """The tables, as Alembic compares them with the database. Rows stop at `app.db`.
 
+All on one page, so that the schema is read at once.
 Every large table carries `collection_id` first in its primary key, so that a collection can be moved or sharded whole.
 """
 

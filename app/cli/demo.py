@@ -23,8 +23,8 @@ Go on with your own documents:
   ragledger ask "question" --collection NAME
   ragledger serve                              the same over HTTP
   make eval                                    the quality of these answers, measured
-See why a hit was found, in SQL (the address is in `ragledger services status`):
-  psql "$DATABASE_URL" -v query={query} -f sql/audit/explain.sql
+See why a hit was found, in SQL:
+  ragledger psql -v query={query} -f sql/audit/explain.sql
 (`ragledger` is .venv/bin/ragledger; `. .venv/bin/activate` puts it on your path.)"""
 
 

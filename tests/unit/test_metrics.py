@@ -14,7 +14,6 @@ from rich.console import Console
 
 from app.evaluate.metrics import (
     Estimate,
-    hit_at,
     mean_with_interval,
     mrr_at,
     ndcg_at,
@@ -71,19 +70,16 @@ def test_ndcg_equals_an_array_formulation(ranked: list[str], gains: dict[str, fl
 
 
 @given(rankings, gains_of_documents, cutoffs)
-def test_reciprocal_rank_recall_and_hit_equal_their_definitions(
-    ranked: list[str], gains: dict[str, float], k: int
-) -> None:
+def test_reciprocal_rank_and_recall_equal_their_definitions(ranked: list[str], gains: dict[str, float], k: int) -> None:
     ranks = [ranked.index(document) + 1 for document in gains if document in ranked]
     inside = [rank for rank in ranks if rank <= k]
     assert mrr_at(ranked, gains, k) == (float(Fraction(1, min(inside))) if inside else 0)
     assert recall_at(ranked, gains, k) == pytest.approx(float(Fraction(len(inside), len(gains))))
-    assert hit_at(ranked, gains, k) == bool(inside)
 
 
 @given(rankings, gains_of_documents, cutoffs)
 def test_every_measure_lies_between_0_and_1(ranked: list[str], gains: dict[str, float], k: int) -> None:
-    values = [ndcg_at(ranked, gains, k), *(measure(ranked, gains, k) for measure in (mrr_at, recall_at, hit_at))]
+    values = [ndcg_at(ranked, gains, k), *(measure(ranked, gains, k) for measure in (mrr_at, recall_at))]
     assert all(0 <= value <= 1 for value in values)
 
 
@@ -91,7 +87,7 @@ def test_every_measure_lies_between_0_and_1(ranked: list[str], gains: dict[str, 
 def test_a_perfect_ranking_measures_exactly_1(gains: dict[str, float], k: int) -> None:
     ranked = sorted(gains, key=lambda document: -gains[document])
     assert ndcg_at(ranked, gains, k) == 1
-    assert mrr_at(ranked, gains, k) == hit_at(ranked, gains, k) == 1
+    assert mrr_at(ranked, gains, k) == 1
     assert recall_at(ranked, gains, max(k, len(gains))) == 1
 
 
@@ -99,7 +95,7 @@ def test_a_perfect_ranking_measures_exactly_1(gains: dict[str, float], k: int) -
 def test_a_ranking_without_a_relevant_document_measures_0(ranked: list[str], gains: dict[str, float], k: int) -> None:
     irrelevant = [document for document in ranked if document not in gains]
     assert ndcg_at(irrelevant, gains, k) == 0
-    assert mrr_at(irrelevant, gains, k) == recall_at(irrelevant, gains, k) == hit_at(irrelevant, gains, k) == 0
+    assert mrr_at(irrelevant, gains, k) == recall_at(irrelevant, gains, k) == 0
 
 
 @given(rankings, gains_of_documents, cutoffs, st.data())
@@ -114,12 +110,12 @@ def test_no_measure_falls_when_a_relevant_document_moves_up(
     assert ndcg_at(better, gains, k) >= ndcg_at(ranked, gains, k)
     if place + 1 <= k:
         assert ndcg_at(better, gains, k) > ndcg_at(ranked, gains, k)
-    for measure in (mrr_at, recall_at, hit_at):
+    for measure in (mrr_at, recall_at):
         assert measure(better, gains, k) >= measure(ranked, gains, k)
 
 
 def test_a_duplicate_in_the_ranking_is_an_error_even_beyond_k() -> None:
-    for measure in (mrr_at, recall_at, hit_at):
+    for measure in (mrr_at, recall_at):
         with pytest.raises(ValueError, match="more than once"):
             measure(["a", "b", "b"], {"a"}, 1)
     with pytest.raises(ValueError, match="more than once"):
@@ -128,7 +124,7 @@ def test_a_duplicate_in_the_ranking_is_an_error_even_beyond_k() -> None:
 
 @pytest.mark.parametrize("k", [0, -1])
 def test_a_cutoff_below_1_is_an_error(k: int) -> None:
-    for measure in (mrr_at, recall_at, hit_at):
+    for measure in (mrr_at, recall_at):
         with pytest.raises(ValueError, match="k must be"):
             measure(["a"], {"a"}, k)
     with pytest.raises(ValueError, match="k must be"):
@@ -136,7 +132,7 @@ def test_a_cutoff_below_1_is_an_error(k: int) -> None:
 
 
 def test_a_question_without_a_relevant_document_is_an_error_and_not_a_score() -> None:
-    for measure in (mrr_at, recall_at, hit_at):
+    for measure in (mrr_at, recall_at):
         with pytest.raises(ValueError, match="undefined"):
             measure(["a"], set(), 10)
     for gains in ({}, {"a": 0.0}):

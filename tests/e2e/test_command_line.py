@@ -1,0 +1,100 @@
+"""The command line as a person uses it: real processes, on the run's servers."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from app.services import Endpoints
+from app.settings import ROOT
+
+
+class Cli:
+    """Runs `ragledger` on a database of the test's own."""
+
+    def __init__(self, database_url: str, redis_url: str, home: Path) -> None:
+        own = {"DATABASE_URL": database_url, "REDIS_URL": redis_url, "RAGLEDGER_HOME": str(home)}
+        self.environment = os.environ | own | {"PYTHONPATH": str(ROOT), "PGCONNECT_TIMEOUT": "10"}
+
+    def __call__(self, *arguments: str | Path, status: int = 0) -> str:
+        command = [sys.executable, "-c", "from app.cli import main; main()", *map(str, arguments)]
+        done = subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False, cwd=ROOT)  # noqa: S603
+        assert done.returncode == status, done.stdout + done.stderr
+        assert "Traceback" not in done.stderr
+        return done.stdout if status == 0 else done.stdout + done.stderr
+
+
+@pytest.fixture
+def cli(database_url: str, servers: Endpoints, home: Path) -> Cli:
+    return Cli(database_url, servers.redis_url, home)
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "kettle.md").write_text("# Kettle\n\nThe copper kettle holds 12 litres.", encoding="utf-8")
+    (folder / "水壶.md").write_text("# 水壶\n\n铜壶的容量是十二升。", encoding="utf-8")
+    return folder
+
+
+def test_files_go_in_are_searched_and_answered(cli: Cli, notes: Path) -> None:
+    assert "2 added" in cli("ingest", notes, "--collection", "k")
+    assert "2 unchanged" in cli("ingest", notes, "--collection", "k")
+    found = json.loads(cli("search", "铜壶容量", "--collection", "k", "--json"))
+    assert found["hits"][0]["source"] == "水壶.md"
+    answer = json.loads(cli("ask", "How many litres does the copper kettle hold?", "--collection", "k", "--json"))
+    assert answer["citations"][0]["quote"] in (notes / "kettle.md").read_text(encoding="utf-8")
+    again = json.loads(cli("ask", "How many litres does the copper kettle hold?", "--collection", "k", "--json"))
+    assert again["cached"]
+    table = cli("search", "copper kettle", "--collection", "k")
+    assert "kettle.md" in table
+    assert "bm25" in table
+
+
+def test_a_bad_file_is_named_at_the_end_with_exit_code_1(cli: Cli, notes: Path) -> None:
+    (notes / "broken.md").write_bytes(b"a\0b")
+    output = cli("ingest", notes, "--collection", "k", status=1)
+    assert "2 added, 1 failed" in output
+    assert "failed: broken.md: " in output
+    assert "NUL" in output
+
+
+def test_psql_opens_the_database_and_its_audits_agree(cli: Cli, notes: Path) -> None:
+    cli("ingest", notes, "--collection", "k")
+    cli("search", "copper kettle", "--collection", "k")
+    assert cli("psql", "-X", "-Atc", "SELECT count(*) FROM document").strip() == "2"
+    assert cli("psql", "-X", "-At", "-f", ROOT / "sql" / "audit" / "integrity.sql").strip() == ""
+    assert "agree to 1e-5" in cli("psql", "-X", "-f", ROOT / "sql" / "audit" / "explain.sql")
+
+
+def test_a_data_set_of_ones_own_is_measured(cli: Cli, tmp_path: Path) -> None:
+    lines = {"d1": "The copper kettle holds 12 litres.", "d2": "Employees have 25 days of leave.", "d3": "铜壶很旧。"}
+    corpus = [json.dumps({"_id": key, "text": text}) for key, text in lines.items()]
+    (tmp_path / "corpus.jsonl").write_text("\n".join(corpus), encoding="utf-8")
+    queries = [{"_id": "q1", "text": "How much does the kettle hold?"}, {"_id": "q2", "text": "days of leave"}]
+    (tmp_path / "queries.jsonl").write_text("\n".join(map(json.dumps, queries)), encoding="utf-8")
+    (tmp_path / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\t1\nq2\td2\t1\n", encoding="utf-8")
+    result = json.loads(cli("eval", "--dataset", tmp_path, "--json"))
+    for ranking in ("fused", "vector", "bm25"):
+        assert result[ranking].keys() == {"ndcg@10", "mrr@10", "recall@1", "recall@10"}
+    assert result["fused"]["recall@1"] == 1.0
+    before = cli("psql", "-X", "-Atc", "SELECT count(*) FROM document")
+    cli("eval", "--dataset", tmp_path, "--json")
+    assert cli("psql", "-X", "-Atc", "SELECT count(*) FROM document") == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["search", "x", "--collection", "nowhere"], "nowhere"),
+        (["search", " "], "question"),
+        (["ingest", "no-such-file.md"], "no-such-file.md"),
+        (["eval", "--dataset", "tests"], "tests"),
+    ],
+)
+def test_a_mistake_is_told_in_one_line(cli: Cli, arguments: list[str], named: str) -> None:
+    assert named in cli(*arguments, status=1)
