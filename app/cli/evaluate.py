@@ -18,8 +18,8 @@ from app.resources import Resources, opened
 
 FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
 # The samples' floors: a little under what is reached, so that only a real loss of quality fails.
-FLOORS = {"ndcg@10": 0.78, "mrr@10": 0.75, "recall@10": 0.88}
-REFUSAL_ACCURACY_FLOOR = 0.65
+FLOORS = {"ndcg@10": 0.75, "mrr@10": 0.72, "recall@10": 0.88}
+REFUSAL_ACCURACY_FLOOR = 0.68
 
 
 @click.command("eval")

@@ -40,6 +40,11 @@ class Gold:
     gain: float = 1.0
     quote: str = ""
 
+    @property
+    def item(self) -> str:
+        """What a ranking must hold: the passage where its quote is known, else the document."""
+        return f"{self.source}: {self.quote}" if self.quote else self.source
+
 
 @dataclass(frozen=True, slots=True)
 class GoldQuestion:
@@ -53,11 +58,8 @@ class GoldQuestion:
     language: str
 
     def gains(self) -> dict[str, float]:
-        """Gain per source, the best where one document has several golden passages."""
-        best: dict[str, float] = {}
-        for gold in self.gold:
-            best[gold.source] = max(gold.gain, best.get(gold.source, 0.0))
-        return best
+        """Gain per passage or document."""
+        return {gold.item: gold.gain for gold in self.gold}
 
 
 @dataclass(frozen=True, slots=True)

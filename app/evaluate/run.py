@@ -1,12 +1,14 @@
 """Run the questions of a data set through the search that people use, and measure its rankings."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 
 import numpy as np
 
-from app.db import collections
+from app.db import collections, documents
+from app.db.documents import ChunkDetail
+from app.db.pool import Db
 from app.errors import RagledgerError
 from app.evaluate import metrics
 from app.evaluate.datasets import Dataset, GoldQuestion
@@ -21,6 +23,7 @@ from app.records import Collection, Ints, Question, Ranking, Source
 from app.resources import Resources
 
 DEPTH = 10
+CHUNKS_READ = 3 * DEPTH  # overlapping chunks may hold one passage
 Progress = Callable[[str, int, int], None]  # what, how many done, of how many
 
 
@@ -72,18 +75,28 @@ def _case(gold: GoldQuestion, collection: Collection, resources: Resources) -> C
     with resources.database.read() as snapshot:
         found = pipeline.find(asked, snapshot, resources, Timings())
         evidence = quote.best(found.hits, found.candidates.recalled.statistics, asked, snapshot)
-    recalled = found.candidates.recalled
-    ranked = {
-        "fused": _documents(found, found.candidates.rank),
-        "vector": _documents(found, recalled.vector_rank),
-        "bm25": _documents(found, recalled.bm25_rank),
-    }
+        ranks = {
+            "fused": found.candidates.rank,
+            "vector": found.candidates.recalled.vector_rank,
+            "bm25": found.candidates.recalled.bm25_rank,
+        }
+        ranked = {name: _items(gold, found, values, snapshot) for name, values in ranks.items()}
     confidence = refuse.confidence(gold.question, found.hits, found.candidates, evidence.coverage)
     return Case(gold, ranked, refused=confidence < refuse.THRESHOLD)
 
 
-def _documents(found: Found, ranks: Ints) -> list[str]:
-    """The documents of a ranking in order, each at its best chunk; rank 0 means not on it."""
+def _items(gold: GoldQuestion, found: Found, ranks: Ints, snapshot: Db) -> list[str]:
+    """What a ranking holds, best first: documents, each at its best chunk, or where the gold are passages, those of
+    them that its chunks hold, and the other chunks by their ids. Rank 0 means not on it."""
     on_list = np.flatnonzero(ranks > 0)
-    ids: Iterable[int] = found.candidates.recalled.chunk_ids[on_list[ranks[on_list].argsort()]].tolist()
-    return list(dict.fromkeys(found.labels[chunk_id][1] for chunk_id in ids))
+    ids: list[int] = found.candidates.recalled.chunk_ids[on_list[ranks[on_list].argsort()]].tolist()
+    if not any(passage.quote for passage in gold.gold):
+        return list(dict.fromkeys(found.labels[chunk_id][1] for chunk_id in ids))
+    chunks = documents.details(snapshot, found.asked.collection.id, ids[:CHUNKS_READ])
+    items = [item for chunk_id in ids[:CHUNKS_READ] for item in _passages(gold, chunks[chunk_id])]
+    return list(dict.fromkeys(items))
+
+
+def _passages(gold: GoldQuestion, chunk: ChunkDetail) -> list[str]:
+    held = [g.item for g in gold.gold if g.source == chunk.source and g.quote in chunk.text]
+    return held or [f"chunk {chunk.id}"]

@@ -187,10 +187,10 @@ def test_a_folder_of_ones_own_is_read_the_same_way(tmp_path: Path) -> None:
     assert [question.answerable for question in found.questions] == [True, False]
 
 
-def test_several_passages_of_one_document_count_as_one_relevant_document(tmp_path: Path) -> None:
+def test_each_golden_passage_of_a_document_counts(tmp_path: Path) -> None:
     gold = [{"source": "a.md", "quote": "Cats"}, {"source": "a.md", "quote": "purr"}]
     found = read_golden(write_golden(tmp_path, [golden_row(gold=gold)]))
-    assert found.questions[0].gains() == {"a.md": 1.0}
+    assert found.questions[0].gains() == {"a.md: Cats": 1.0, "a.md: purr": 1.0}
 
 
 def test_a_quote_over_two_lines_is_found_in_a_file_with_windows_line_ends(tmp_path: Path) -> None:
