@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from app.cli.settings import load
 from app.ingest import load as files
 from app.ingest import pipeline
-from app.records import Ingested
+from app.records import Collection, Ingested
 from app.resources import Resources, opened
 
 
@@ -32,12 +32,20 @@ def ingest(paths: tuple[Path, ...], collection: str | None, as_json: bool) -> No
     found = list(files.discover(paths))
     with opened(settings) as resources:
         name = collection or settings.collection
+        _tell_kept_splitting(pipeline.open_collection(name, resources), resources)
         outcomes = with_progress(found, name, resources)
     if as_json:
         click.echo(json.dumps({"collection": name, "documents": [asdict(o) for o in outcomes]}, ensure_ascii=False))
     else:
         click.echo(summary(name, outcomes))
     sys.exit(1 if any(outcome.outcome == "failed" for outcome in outcomes) else 0)
+
+
+def _tell_kept_splitting(collection: Collection, resources: Resources) -> None:
+    """A collection is split as it was when it was made; settings changed since are for new ones."""
+    if (kept := collection.splitting) != resources.splitting:
+        sizes = f"chunks of {kept.size_chars} characters, overlap {kept.overlap_chars}"
+        click.echo(f"{collection.name} keeps the splitting it was made with: {kept.splitter}, {sizes}", err=True)
 
 
 def with_progress(found: Sequence[tuple[Path, str]], name: str, resources: Resources) -> list[Ingested]:
