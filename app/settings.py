@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from typing import Literal
+from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -46,6 +47,9 @@ class Settings(BaseSettings):
 
     host: str = Field("127.0.0.1", description="Address that `ragledger serve` listens on")
     port: int = Field(8000, ge=0, le=65_535, description="Port that `ragledger serve` listens on")
+    allowed_hosts: str = Field(
+        "localhost,127.0.0.1,[::1]", min_length=1, description="Names by which clients may call the service; *: any"
+    )
     server_threads: int = Field(8, ge=1, le=256, description="Request threads of the server")
     request_max_bytes: int = Field(25_000_000, ge=1_000, description="Largest HTTP request body, bytes")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Log level")
@@ -58,6 +62,11 @@ class Settings(BaseSettings):
     @field_validator("redis_url")
     @classmethod
     def _is_redis(cls, url: SecretStr | None) -> SecretStr | None:
+        if url is not None:
+            try:
+                _ = urlsplit(url.get_secret_value()).port
+            except ValueError:
+                raise ValueError("has no valid host and port") from None
         return _with_scheme(url, "redis://", "rediss://", "unix://")
 
 

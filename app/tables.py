@@ -1,6 +1,8 @@
 """The tables, as Alembic compares them with the database. Rows stop at `app.db`.
 
-All on one page, so that the schema is read at once.
+All on one page, so that the schema is read at once; `lexicon_entry`,
+`qa_embedding`, `eval_run`, `eval_case`, `api_key` and `job` are reserved for what is to come.
+
 Every large table carries `collection_id` first in its primary key, so that a collection can be moved or sharded whole.
 """
 
@@ -75,13 +77,18 @@ def _one_of(name: str, column: str, *values: str) -> CheckConstraint:
 
 
 class EmbeddingSpace(SQLModel, table=True):
-    """One model's vector space; `fingerprint` holds the vectors of fixed probe texts."""
+    """One model's vector space; `fingerprint` is reserved for the vectors of fixed probe texts."""
 
     __tablename__ = "embedding_space"
     __table_args__ = (
         _one_of("state", "state", "building", "active", "retired"),
         CheckConstraint("dim BETWEEN 1 AND 16000", name="dim"),
-        Index("embedding_space_identity_idx", "backend", "model", "dim", "query_prefix", "passage_prefix"),
+        Index(
+            "embedding_space_identity_idx",
+            *("backend", "model", "dim", "query_prefix", "passage_prefix"),
+            unique=True,
+            postgresql_where=literal("state = 'active'"),
+        ),
     )
     id: int = _key()
     backend: str = _text()
@@ -125,6 +132,7 @@ class Document(SQLModel, table=True):
     title: str = _text()
     media_type: str = _text()
     content: str = _text()
+    characters: int = _int()
     content_sha256: str = _text()
     # what else decides the chunks (splitter, sizes): the same file under other settings is not "unchanged"
     splitting: dict[str, Any] = _json()
@@ -145,7 +153,6 @@ class Chunk(SQLModel, table=True):
         ),
         UniqueConstraint("collection_id", "document_id", "ordinal", deferrable=True, initially="DEFERRED"),
         CheckConstraint("start_char >= 0 AND end_char > start_char", name="offsets"),
-        Index("chunk_id_idx", "id"),
         Index("chunk_collection_id_text_sha256_idx", "collection_id", "text_sha256"),
     )
     collection_id: int = Field(sa_column=Column(BigInteger, primary_key=True))
@@ -167,12 +174,11 @@ class Embedding(SQLModel, table=True):
     __tablename__ = "embedding"
     __table_args__ = (
         ForeignKeyConstraint(["collection_id", "chunk_id"], ["chunk.collection_id", "chunk.id"], ondelete="CASCADE"),
-        Index("embedding_collection_id_chunk_id_idx", "collection_id", "chunk_id"),
         {"postgresql_partition_by": "LIST (space_id)"},
     )
-    space_id: int = Field(sa_column=Column(BigInteger, primary_key=True))
     collection_id: int = Field(sa_column=Column(BigInteger, primary_key=True))
     chunk_id: int = Field(sa_column=Column(BigInteger, primary_key=True))
+    space_id: int = Field(sa_column=Column(BigInteger, primary_key=True))
     embedding: Any = Field(sa_column=Column(VECTOR(), nullable=False))
 
 
@@ -201,13 +207,12 @@ class SpanEmbedding(SQLModel, table=True):
             ["span.collection_id", "span.chunk_id", "span.ordinal"],
             ondelete="CASCADE",
         ),
-        Index("span_embedding_collection_id_chunk_id_idx", "collection_id", "chunk_id"),
         {"postgresql_partition_by": "LIST (space_id)"},
     )
-    space_id: int = Field(sa_column=Column(BigInteger, primary_key=True))
     collection_id: int = Field(sa_column=Column(BigInteger, primary_key=True))
     chunk_id: int = Field(sa_column=Column(BigInteger, primary_key=True))
     ordinal: int = Field(sa_column=Column(Integer, primary_key=True, autoincrement=False))
+    space_id: int = Field(sa_column=Column(BigInteger, primary_key=True))
     embedding: Any = Field(sa_column=Column(HALFVEC(), nullable=False))
 
 
@@ -278,12 +283,11 @@ class QaEmbedding(SQLModel, table=True):
         ForeignKeyConstraint(
             ["collection_id", "qa_pair_id"], ["qa_pair.collection_id", "qa_pair.id"], ondelete="CASCADE"
         ),
-        Index("qa_embedding_collection_id_qa_pair_id_idx", "collection_id", "qa_pair_id"),
         {"postgresql_partition_by": "LIST (space_id)"},
     )
-    space_id: int = Field(sa_column=Column(BigInteger, primary_key=True))
     collection_id: int = Field(sa_column=Column(BigInteger, primary_key=True))
     qa_pair_id: int = Field(sa_column=Column(BigInteger, primary_key=True))
+    space_id: int = Field(sa_column=Column(BigInteger, primary_key=True))
     embedding: Any = Field(sa_column=Column(VECTOR(), nullable=False))
 
 
@@ -316,6 +320,7 @@ class QueryLog(SQLModel, table=True):
         _one_of("kind", "kind", "search", "ask"),
         Index("query_log_collection_id_at_idx", "collection_id", "at"),
         Index("query_log_id_idx", "id"),
+        Index("query_log_at_idx", "at"),
     )
     collection_id: int = Field(sa_column=Column(BigInteger, primary_key=True))
     id: UUID = Field(sa_column=Column(Uuid, primary_key=True))

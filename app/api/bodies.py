@@ -5,6 +5,7 @@ import sys
 from typing import Any, TypeVar
 
 from flask import Request, abort, request
+from gunicorn.http.errors import ParseException
 from pydantic import BaseModel, ValidationError
 from werkzeug.exceptions import RequestEntityTooLarge, UnsupportedMediaType
 
@@ -20,7 +21,10 @@ class JsonRequest(Request):
 
     def get_json(self, force: bool = False, silent: bool = False, cache: bool = True) -> Any:  # noqa: ARG002
         """The body as a JSON object. Raises BadBody, UnsupportedMediaType, RequestEntityTooLarge."""
-        data = self.get_data(cache=cache)
+        try:
+            data = self.get_data(cache=cache)
+        except (OSError, ParseException) as e:  # the client fell silent, or its chunks are malformed
+            raise BadBody("did not arrive whole") from e
         if self.content_length is None and len(data) >= (self.max_content_length or sys.maxsize):
             raise RequestEntityTooLarge  # werkzeug 3.1 cuts a chunked body at the limit and says nothing
         if not data:
@@ -40,7 +44,10 @@ def parsed(model: type[Model], value: Any) -> Model:
 
 def form() -> dict[str, Any]:
     """The fields of a multipart form; a field that carries files is a list of them."""
-    fields: dict[str, Any] = dict(request.form)
+    try:
+        fields: dict[str, Any] = dict(request.form)
+    except (OSError, ParseException) as e:
+        raise BadBody("did not arrive whole") from e
     return fields | {name: request.files.getlist(name) for name in request.files}
 
 

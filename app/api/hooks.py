@@ -3,17 +3,18 @@
 import logging
 import re
 import time
-from urllib.parse import urlsplit
 from uuid import uuid4
 
 from flask import Flask, Response, request
 from werkzeug.exceptions import Forbidden
 
 from app import log
+from app.api.context import resources
 
 _LOG = logging.getLogger(__name__)
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
+_ASKING = {"/search"}  # a GET that costs work and leaves rows
 _HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
@@ -25,6 +26,7 @@ _HEADERS = {
 def register(app: Flask) -> None:
     """Install the hooks."""
     app.before_request(_begin)
+    app.before_request(_refuse_other_hosts)
     app.before_request(_refuse_other_sites)
     app.after_request(_finish)
     app.teardown_request(_forget)
@@ -38,16 +40,24 @@ def _begin() -> None:
     log.request_id.set(request_id)
 
 
+def _refuse_other_hosts() -> None:
+    """A name that somebody points at 127.0.0.1 makes this service look like that somebody's own site to a browser."""
+    allowed = resources().settings.allowed_hosts
+    host = re.sub(r":\d*\Z", "", request.host).lower()
+    if allowed != "*" and host not in {name.strip().lower() for name in allowed.split(",")}:
+        raise Forbidden(f"the host {host[:100]!r} is not among ALLOWED_HOSTS")
+
+
 def _refuse_other_sites() -> None:
     """A page of another site must not write through its visitor's browser, which reaches loopback addresses.
 
     The rules are those of Go's net/http.CrossOriginProtection; clients that are no browser send neither header.
     """
-    if request.method in _SAFE_METHODS:
+    if request.method in _SAFE_METHODS and request.path not in _ASKING:
         return
     site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
     if site in {"same-origin", "none"} or (
-        site is None and (origin is None or urlsplit(origin).netloc == request.host)
+        site is None and (origin is None or origin.partition("://")[2] == request.host)
     ):
         return
     raise Forbidden("a browser sent this from a page of another site")

@@ -48,11 +48,12 @@ class _Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
         chosen = {
             "bind": self._bind,
             "workers": 1,
-            "worker_class": "gthread",
+            "worker_class": "app.cli.worker.Worker",
             "threads": self._settings.server_threads,
             "timeout": _BOOT_SECONDS,
             "graceful_timeout": _DRAIN_SECONDS,
             "limit_request_line": 8_190,  # the most that gunicorn takes: a question of 900 Han characters in a URL
+            "forwarder_headers": "",  # a client's SCRIPT_NAME would move the routes
             "loglevel": "warning",
             "control_socket_disable": True,
             "post_worker_init": _announce,

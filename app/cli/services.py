@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import click
 
 from app import services as embedded
+from app.cli.settings import load
 from app.services import ServiceStatus
 from app.settings import Settings
 
@@ -19,7 +20,7 @@ def services() -> None:
 @services.command()
 def start() -> None:
     """Start what is not running yet; with DATABASE_URL and REDIS_URL set there is nothing to start."""
-    settings = Settings()
+    settings = load()
     embedded.ensure(settings)
     _show(settings)
 
@@ -27,14 +28,14 @@ def start() -> None:
 @services.command()
 def stop() -> None:
     """Stop what runs in RAGLEDGER_HOME."""
-    embedded.stop(Settings())
+    embedded.stop(load())
     click.echo("stopped")
 
 
 @services.command()
 def status() -> None:
     """Show state, process, data folder and URL (with the password, for psql)."""
-    _show(Settings())
+    _show(load())
 
 
 def _show(settings: Settings) -> None:

@@ -2,11 +2,11 @@
 
 import click
 from pydantic import SecretStr, ValidationError
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from app import log
+from app.cli.show import console
 from app.settings import Settings
 
 
@@ -28,10 +28,13 @@ def load(*, serving: bool = False) -> Settings:
 def settings() -> None:
     """List every setting with its value; secrets are hidden."""
     current = load()
-    table = Table("variable", "value", "default", "what it is")
+    table = Table()
+    table.add_column("variable", no_wrap=True)
+    for name in ("value", "default", "what it is"):
+        table.add_column(name, overflow="fold")
     for name, field in Settings.model_fields.items():
         value = getattr(current, name)
         shown = "(set)" if isinstance(value, SecretStr) else str(value)
         changed = value != field.default
         table.add_row(name.upper(), Text(shown, "bold" if changed else ""), str(field.default), field.description)
-    Console().print(table)
+    console().print(table)

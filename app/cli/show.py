@@ -21,7 +21,7 @@ def console() -> Console:
 
 def search(result: SearchResult, question: str, console: Console) -> None:
     """A table with the raw, normalised and final scores of each hit."""
-    table = Table(title=Text(question, "bold"), title_justify="left", expand=True)
+    table = Table(title=Text(_safe(question), "bold"), title_justify="left", expand=True)
     table.caption, table.caption_justify = Text(_note(result), "dim"), "left"
     table.add_column("#")
     table.add_column("document", no_wrap=True, overflow="ellipsis", ratio=1)
@@ -36,19 +36,32 @@ def search(result: SearchResult, question: str, console: Console) -> None:
 def answer(made: Answer, question: str, console: Console) -> None:
     """The answer, its citations and where it came from."""
     cited = [
-        Text(f"[{c.number}] {c.source}{' · ' + c.section if c.section else ''}  {c.start_char}–{c.end_char}", "dim")
+        Text(
+            _safe(f"[{c.number}] {c.source}{' · ' + c.section if c.section else ''}  {c.start_char}–{c.end_char}"),
+            "dim",
+        )
         for c in made.citations
     ]
     origin = f"{made.source}{', cached' if made.cached else ''}, confidence {made.confidence:.2f}"
     degraded = f", degraded: {', '.join(made.degraded)}" if made.degraded else ""
     note = Text(f"{origin}{degraded}, {made.timings_ms['total']:.0f} ms, query {made.query_id}", "dim")
-    console.print(Panel(Group(Text(made.text), *cited, note), title=Text(question, "bold"), title_align="left"))
+    console.print(
+        Panel(Group(Text(_safe(made.text)), *cited, note), title=Text(_safe(question), "bold"), title_align="left")
+    )
 
 
 def _place(hit: Hit) -> Text:
-    section = f" · {hit.section}" if hit.section else ""
     snippet = " ".join(hit.text.split())[:SNIPPET_CHARS]
-    return Text.assemble((f"{hit.source}{section}\n", ""), (snippet, "dim"))
+    return Text.assemble((_safe(_named(hit.source, hit.section)) + "\n", ""), (_safe(snippet), "dim"))
+
+
+def _named(source: str, section: str) -> str:
+    return f"{source} · {section}" if section else source
+
+
+def _safe(text: str) -> str:
+    """Without what would steer the terminal: a document's escape sequences are not ours."""
+    return "".join(char if char.isprintable() or char in "\n\t" else "�" for char in text)
 
 
 def _number(value: float | None) -> str:

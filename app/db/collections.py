@@ -40,6 +40,13 @@ def names(connection: Db) -> list[tuple[str, int, int]]:
     return [(row[0], row[1], row[2]) for row in connection.execute(statement("collections", "names"))]
 
 
+def hold(connection: Db, collection_id: int) -> None:
+    """Keep a collection from being deleted until the transaction ends; first in it. Raises CollectionNotFound."""
+    row = connection.execute(statement("collections", "hold"), {"collection_id": collection_id}).fetchone()
+    if row is None:
+        raise CollectionNotFound("the collection was deleted meanwhile")
+
+
 def lock(connection: Db, collection_id: int) -> None:
     """Wait for the other writers of a collection; take it last in a transaction."""
     connection.execute(statement("collections", "lock"), {"collection_id": collection_id})
@@ -54,7 +61,9 @@ def bump(connection: Db, collection_id: int) -> int:
 
 
 def delete(connection: Db, name: str) -> bool:
-    """Delete a collection with all that belongs to it. Returns whether there was one."""
+    """Delete a collection with all that belongs to it, after its writers are done. Returns whether there was one."""
+    connection.execute(statement("collections", "unhurried"))
+    connection.execute(statement("collections", "lock_for_deletion"), {"name": name})
     return connection.execute(statement("collections", "delete"), {"name": name}).rowcount > 0
 
 

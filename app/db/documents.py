@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from psycopg.types.json import Jsonb
 
+from app.db import collections
 from app.db.pool import Db
 from app.db.sql import statement
 from app.errors import NotFound
@@ -48,10 +49,11 @@ def find(connection: Db, collection_id: int, source: str) -> Stored | None:
     return Stored(*row) if row else None
 
 
-def lock(connection: Db, collection_id: int, source: str) -> tuple[int, int] | None:
-    """(id, version) of a source's document, locked until the transaction ends, or None."""
+def lock(connection: Db, collection_id: int, source: str) -> tuple[int, int, DocumentState] | None:
+    """(id, version, state) of a source's document, locked until the transaction ends, or None."""
     values = {"collection_id": collection_id, "source": source}
-    return cast("tuple[int, int] | None", connection.execute(statement("documents", "lock"), values).fetchone())
+    row = connection.execute(statement("documents", "lock"), values).fetchone()
+    return cast("tuple[int, int, DocumentState] | None", row)
 
 
 def insert(connection: Db, collection_id: int, source: Source, content_sha256: str, splitting: Splitting) -> int:
@@ -85,7 +87,10 @@ def listed(connection: Db, collection_id: int, *, after: int, limit: int) -> lis
 
 
 def lock_by_id(connection: Db, document_id: int) -> tuple[int, DocumentState]:
-    """(collection id, state) of a document, locked until the transaction ends. Raises NotFound."""
+    """(collection id, state) of a document, locked until the transaction ends, its collection held. Raises NotFound."""
+    found = connection.execute(statement("documents", "collection_of"), {"document_id": document_id}).fetchone()
+    if found is not None:
+        collections.hold(connection, found[0])
     row = connection.execute(statement("documents", "lock_by_id"), {"document_id": document_id}).fetchone()
     if row is None:
         raise NotFound(f"no document has the id {document_id}")
@@ -108,6 +113,12 @@ def stored_chunks(connection: Db, collection_id: int, document_id: int) -> list[
     values = {"collection_id": collection_id, "document_id": document_id}
     rows = connection.execute(statement("chunks", "of_document"), values)
     return [(row[0], row[1], tuple(Span(start, end) for start, end in row[2] or ())) for row in rows]
+
+
+def chunk_ids(connection: Db, collection_id: int, document_id: int) -> list[int]:
+    """The ids of a document's chunks."""
+    values = {"collection_id": collection_id, "document_id": document_id}
+    return [row[0] for row in connection.execute(statement("chunks", "ids"), values)]
 
 
 def chunk_texts(connection: Db, collection_id: int, document_id: int) -> dict[int, str]:
@@ -181,6 +192,7 @@ def _columns(source: Source, content_sha256: str, splitting: Splitting) -> dict[
         "title": source.title,
         "media_type": source.media_type,
         "content": source.content,
+        "characters": len(source.content),
         "content_sha256": content_sha256,
         "splitting": Jsonb(asdict(splitting)),
         "metadata": Jsonb(dict(source.metadata)),

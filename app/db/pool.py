@@ -1,5 +1,6 @@
 """Connections: one pool per process, errors of the driver translated once."""
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -10,12 +11,13 @@ from psycopg import Connection, IsolationLevel, errors
 from psycopg.rows import TupleRow
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from app.errors import Conflict, DatabaseUnavailable, InvalidInput, RagledgerError
+from app.errors import Conflict, DatabaseUnavailable, InvalidInput, NotFound, RagledgerError
 
 Db = Connection[TupleRow]
 
 # a database that is away must not hold every request thread for as long as a slow statement may take
-_CONNECTION_WAIT_SECONDS = 5
+_CONNECTION_WAIT_SECONDS = 3
+_PAUSE_SECONDS = 2.0  # after a vain wait, requests are refused at once for this long
 
 
 class Database:
@@ -23,6 +25,7 @@ class Database:
 
     def __init__(self, url: str, *, max_connections: int, timeout_seconds: float) -> None:
         self._timeout_ms = int(timeout_seconds * 1000)
+        self._closed_until = 0.0
         self._pool: ConnectionPool[Db] = ConnectionPool(
             url,
             min_size=1,
@@ -32,19 +35,37 @@ class Database:
             configure=self._configure,
             check=ConnectionPool.check_connection,
             reconnect_timeout=_CONNECTION_WAIT_SECONDS,
-            kwargs={"application_name": "ragledger", "connect_timeout": _CONNECTION_WAIT_SECONDS},
+            kwargs={
+                "application_name": "ragledger",
+                "connect_timeout": _CONNECTION_WAIT_SECONDS,
+                "client_encoding": "utf8",
+            },
         )
 
     def _configure(self, connection: Db) -> None:
         register_vector(connection)
+        # whatever the server's or the role's defaults are
         connection.execute("SELECT set_config('statement_timeout', %s, false)", (str(self._timeout_ms),))
+        connection.execute("SELECT set_config('datestyle', 'ISO', false)")
         connection.commit()
+        connection.isolation_level = IsolationLevel.READ_COMMITTED
 
     @contextmanager
     def _connection(self) -> Iterator[Db]:
+        if time.monotonic() < self._closed_until:
+            raise DatabaseUnavailable("the database did not answer a moment ago")
         self._pool.open()
-        with translated(), self._pool.connection() as connection:
-            yield connection
+        with translated():
+            try:
+                connection = self._pool.getconn()
+            except PoolTimeout:
+                self._closed_until = time.monotonic() + _PAUSE_SECONDS
+                raise
+            try:
+                with connection:
+                    yield connection
+            finally:
+                self._pool.putconn(connection)
 
     @contextmanager
     def read(self) -> Iterator[Db]:
@@ -56,7 +77,7 @@ class Database:
                     yield connection
             finally:
                 if not connection.closed:
-                    connection.isolation_level, connection.read_only = None, None
+                    connection.isolation_level, connection.read_only = IsolationLevel.READ_COMMITTED, None
 
     @contextmanager
     def write(self) -> Iterator[Db]:
@@ -76,7 +97,7 @@ _TRANSLATIONS: tuple[tuple[tuple[type[Exception], ...], Callable[[str], Ragledge
         (errors.UniqueViolation, errors.SerializationFailure, errors.DeadlockDetected),
         lambda _: Conflict("another writer changed the same thing first; try again"),
     ),
-    ((errors.ForeignKeyViolation,), lambda _: Conflict("what this belongs to was deleted meanwhile")),
+    ((errors.ForeignKeyViolation,), lambda _: NotFound("what this belongs to was deleted meanwhile")),
     (
         (errors.UndefinedTable, errors.UndefinedFunction, errors.UndefinedColumn),
         lambda said: DatabaseUnavailable(f"{_TABLES}: {said}"),
@@ -86,6 +107,7 @@ _TRANSLATIONS: tuple[tuple[tuple[type[Exception], ...], Callable[[str], Ragledge
         (errors.UntranslatableCharacter, errors.CharacterNotInRepertoire),
         lambda _: InvalidInput("text", "contains a character that PostgreSQL cannot store"),
     ),
+    ((errors.ReadOnlySqlTransaction,), lambda _: DatabaseUnavailable("the database takes no writes: is it a replica?")),
     (
         (errors.QueryCanceled,),
         lambda _: DatabaseUnavailable("a statement took longer than DATABASE_TIMEOUT_SECONDS"),
@@ -111,7 +133,8 @@ def translated() -> Iterator[None]:
             if isinstance(e, kinds):
                 raise made(_first_line(e)) from e
         if isinstance(e, psycopg.ProgrammingError) and e.sqlstate is None:  # not the server's word, but libpq's
-            raise DatabaseUnavailable(f"DATABASE_URL cannot be used: {_first_line(e)}") from e
+            # without its words: they quote the URL, password and all
+            raise DatabaseUnavailable("DATABASE_URL is no address: write special characters as %XX") from None
         raise
 
 

@@ -3,6 +3,7 @@
 import struct
 import threading
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -52,14 +53,22 @@ def load(connection: Db, collection_id: int, terms: Iterable[str], cache: Segmen
     return [Segment(lengths[i], postings[i], dead.get(i, nothing)) for i in ids]
 
 
-def load_whole(connection: Db, collection_id: int, ids: Sequence[int], cache: SegmentCache) -> list[Segment]:
-    """Some segments with all their postings, in the order of `ids`; nothing of them is put into the cache."""
+def load_whole(
+    connection: Db, collection_id: int, ids: Sequence[int], cache: SegmentCache, *, with_postings: bool = True
+) -> list[Segment]:
+    """Those of some segments that still exist, in the order of `ids`, with all their postings or with none.
+
+    Their postings are not put into the cache: nobody asked for them.
+    """
+    present = set(segment_ids(connection, collection_id))
+    ids = [i for i in ids if i in present]
     lengths = _lengths(connection, collection_id, ids, cache)
     dead = _tombstones(connection, collection_id)
     postings: dict[int, dict[str, Posting]] = {i: {} for i in ids}
-    values = {"collection_id": collection_id, "segment_ids": list(ids)}
-    for segment_id, term, posting in _decoded(connection, "whole", values):
-        postings[segment_id][term] = posting
+    if with_postings:
+        values = {"collection_id": collection_id, "segment_ids": list(ids)}
+        for segment_id, term, posting in _decoded(connection, "whole", values):
+            postings[segment_id][term] = posting
     nothing = np.empty(0, np.int32)
     return [Segment(lengths[i], postings[i], dead.get(i, nothing)) for i in ids]
 
@@ -70,10 +79,26 @@ def segment_ids(connection: Db, collection_id: int) -> list[int]:
     return [row[0] for row in rows]
 
 
-def sizes(connection: Db, collection_id: int) -> list[tuple[int, int, str]]:
-    """Every segment as (id, chunks, tokenizer), oldest first."""
+@dataclass(frozen=True, slots=True)
+class SegmentSize:
+    """How many chunks a segment lists, how many of them are dead, and which tokenizer made it."""
+
+    id: int
+    chunks: int
+    dead: int
+    tokenizer: str
+
+
+def sizes(connection: Db, collection_id: int) -> list[SegmentSize]:
+    """Every segment's size, oldest first."""
     rows = connection.execute(statement("postings", "sizes"), {"collection_id": collection_id})
-    return [(row[0], row[1], row[2]) for row in rows]
+    return [SegmentSize(*row) for row in rows]
+
+
+def claim_compaction(connection: Db, collection_id: int) -> bool:
+    """Whether this transaction may compact; false while another one does."""
+    values = {"collection_id": collection_id}
+    return cast(tuple[bool], connection.execute(statement("postings", "claim_compaction"), values).fetchone())[0]
 
 
 def add(connection: Db, collection_id: int, segment: Segment, tokenizer: str) -> int:
@@ -103,7 +128,12 @@ def bury(connection: Db, collection_id: int, chunk_ids: Sequence[int], cache: Se
         found = np.flatnonzero(np.isin(lengths.chunk_ids, wanted))
         segments += [segment_id] * len(found)
         ordinals += found.tolist()
-    values = {"collection_id": collection_id, "segment_ids": segments, "ordinals": ordinals}
+    bury_ordinals(connection, collection_id, segments, ordinals)
+
+
+def bury_ordinals(connection: Db, collection_id: int, segment_ids: Sequence[int], ordinals: Sequence[int]) -> None:
+    """Put tombstones on places given as pairs of segment and ordinal."""
+    values = {"collection_id": collection_id, "segment_ids": list(segment_ids), "ordinals": list(ordinals)}
     connection.execute(statement("postings", "bury"), values)
 
 

@@ -2,9 +2,10 @@
 
 from typing import Any, cast
 
+from app.db import collections
 from app.db.pool import Db
 from app.db.sql import statement
-from app.errors import NotFound
+from app.errors import Conflict, NotFound
 from app.records import DocumentState, QaPair
 
 
@@ -19,7 +20,10 @@ def insert(connection: Db, collection_id: int, question: str, normalized_questio
     """Insert a pair. Returns its id. Raises Conflict where the normalised question has one."""
     values = {"collection_id": collection_id, "question": question, "answer": answer}
     values |= {"normalized_question": normalized_question}
-    return cast(tuple[int], connection.execute(statement("qa_pairs", "insert"), values).fetchone())[0]
+    row = connection.execute(statement("qa_pairs", "insert"), values).fetchone()
+    if row is None:
+        raise Conflict("this question has a pair already")
+    return int(row[0])
 
 
 def get(connection: Db, qa_pair_id: int) -> QaPair:
@@ -37,7 +41,13 @@ def listed(connection: Db, collection_id: int, *, after: int, limit: int) -> lis
 
 
 def lock(connection: Db, qa_pair_id: int) -> tuple[int, str, str, DocumentState]:
-    """(collection id, question, answer, state), locked until the transaction ends. Raises NotFound."""
+    """(collection id, question, answer, state), locked until the transaction ends, its collection held.
+
+    Raises NotFound.
+    """
+    found = connection.execute(statement("qa_pairs", "collection_of"), {"qa_pair_id": qa_pair_id}).fetchone()
+    if found is not None:
+        collections.hold(connection, found[0])
     row = connection.execute(statement("qa_pairs", "lock"), {"qa_pair_id": qa_pair_id}).fetchone()
     if row is None:
         raise NotFound(f"no question/answer pair has the id {qa_pair_id}")

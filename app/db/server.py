@@ -37,6 +37,8 @@ def require_supported(connection: Connection[Any]) -> None:
     migration does that), only available.
     """
     require_server(connection.info.server_version)
+    if (encoding := connection.info.parameter_status("server_encoding")) != "UTF8":
+        raise UnsupportedServer(f"the database's encoding is {encoding}: ragledger needs UTF8")
     row = connection.execute(
         "SELECT coalesce(installed_version, default_version) FROM pg_available_extensions WHERE name = 'vector'"
     ).fetchone()

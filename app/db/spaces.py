@@ -25,13 +25,15 @@ def _find(connection: Db, identity: ModelIdentity) -> Space | None:
 
 def _create(connection: Db, identity: ModelIdentity) -> Space:
     space_id = cast(tuple[int], connection.execute(statement("spaces", "insert"), asdict(identity)).fetchone())[0]
+    schema = cast(tuple[str], connection.execute(statement("spaces", "schema")).fetchone())[0]
     for table in ("embedding", "span_embedding", "qa_embedding"):
         partition = SQL(
-            "CREATE TABLE {partition} PARTITION OF {table}"
+            "CREATE TABLE {schema}.{partition} PARTITION OF {table}"
             " (CONSTRAINT {check} CHECK (vector_dims(embedding) = {dim})) FOR VALUES IN ({space_id})"
         )
         connection.execute(
             partition.format(
+                schema=Identifier(schema),
                 partition=Identifier(f"{table}_s{space_id}"),
                 table=Identifier(table),
                 check=Identifier(f"{table}_s{space_id}_dim_check"),

@@ -29,7 +29,7 @@ def read_front_matter(text: str) -> dict[str, Any]:
     """
     try:
         found = _Loader(text).get_single_data()
-    except (yaml.YAMLError, ValueError, RecursionError):
+    except Exception:
         found = None
     if not isinstance(found, dict):
         rows = (line.partition(":") for line in text.splitlines() if line[:1].isalnum())

@@ -174,4 +174,5 @@ def _first_heading(content: str, start: int) -> str:
 
 
 def _clean_title(title: object) -> str:
-    return " ".join(str("" if title is None else title).split())[:_TITLE_CHARS]
+    visible = "".join(char if char.isprintable() else " " for char in str("" if title is None else title))
+    return " ".join(visible.split())[:_TITLE_CHARS]

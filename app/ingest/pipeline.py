@@ -12,12 +12,12 @@ from app.db import collections, documents
 from app.db.documents import Stored
 from app.errors import Conflict, EmbeddingFailed, InvalidInput, UnreadableDocument
 from app.ingest import compact, embed, load, split, store
-from app.ingest.embed import text_hash
+from app.ingest.embed import Embedded, text_hash
 from app.records import Collection, Ingested, Source
 from app.resources import Resources
 
 _LOG = logging.getLogger(__name__)
-_ATTEMPTS = 4
+_ATTEMPTS = 50  # each waits for a writer that got through; only the database is asked again
 
 
 def ingest_files(files: Iterable[tuple[Path, str]], name: str, resources: Resources) -> Iterator[Ingested]:
@@ -41,36 +41,45 @@ def open_collection(name: str, resources: Resources) -> Collection:
     """The collection of that name, created where it is new. Raises InvalidInput for a name that cannot be one."""
     if not name.strip() or name != name.strip() or len(name) > 200 or not name.isprintable():
         raise InvalidInput("collection", "a name has 1 to 200 printable characters and no space at its ends")
+    identity = resources.embedder.identity
     with resources.database.write() as connection:
-        return collections.ensure(connection, name, resources.embedder.identity, resources.splitting)
+        collection = collections.ensure(connection, name, identity, resources.splitting)
+    if (made := collection.space.identity) != identity:  # vectors of two models must never meet
+        raise Conflict(f"{name} holds vectors of {made.backend}/{made.model}, not {identity.backend}/{identity.model}")
+    return collection
 
 
 def _ingest(source: Source, collection: Collection, resources: Resources) -> Ingested:
     started = time.perf_counter()
+    embedded: Embedded | None = None
     for _ in range(_ATTEMPTS):
         with resources.database.read() as connection:
             known = documents.find(connection, collection.id, source.source)
         if known and _unchanged(source, known, collection):
             return Ingested(source.source, "unchanged", known.id, known.version)
-        chunks = split.split(source.content, collection.splitting, source.media_type)
-        if not chunks:
-            raise InvalidInput("content", f"{source.source} has no text that could be found")
-        embedded = embed.embed(chunks, collection, resources)
+        embedded = embedded or _embedded(source, collection, resources)
         try:
             document = store.write(source, embedded, known, collection, resources)
         except Conflict:
             continue  # another writer was first: look again at what is there now
-        compact.compact(collection.id, resources)
-        _LOG.info("ingest.done document=%s chunks=%s ms=%.0f", document.id, len(chunks), _ms(started))
+        compact.tidy(collection.id, resources)
+        _LOG.info("ingest.done document=%s chunks=%s ms=%.0f", document.id, len(embedded.chunks), _ms(started))
         return Ingested(
             source=source.source,
             outcome="updated" if known else "added",
             document_id=document.id,
             version=document.version,
-            chunks=len(chunks),
+            chunks=len(embedded.chunks),
             chunks_reused=embedded.reused,
         )
     raise Conflict(f"{source.source} kept changing under {_ATTEMPTS} attempts to write it")
+
+
+def _embedded(source: Source, collection: Collection, resources: Resources) -> Embedded:
+    chunks = split.split(source.content, collection.splitting, source.media_type)
+    if not chunks:
+        raise InvalidInput("content", f"{source.source} has no text that could be found")
+    return embed.embed(chunks, collection, resources)
 
 
 def _unchanged(source: Source, known: Stored, collection: Collection) -> bool:

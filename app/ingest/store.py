@@ -7,6 +7,7 @@ from app.db import collections, documents, postings, vectors
 from app.db.documents import Stored
 from app.db.pool import Db
 from app.errors import Conflict
+from app.ingest import compact
 from app.ingest.embed import Embedded, text_hash
 from app.lexical import segments
 from app.lexical.tokens import TOKENIZER, tokens
@@ -27,14 +28,14 @@ def write(source: Source, embedded: Embedded, known: Stored | None, collection: 
     """Insert a document or replace it. Raises Conflict where it changed since `known` was read."""
     token_lists = [tokens(chunk.text) for chunk in embedded.chunks]  # before the transaction: it takes its time
     with res.database.write() as connection:
-        document_id = _write_document(connection, source, known, collection)
+        collections.hold(connection, collection.id)
+        document_id, state = _write_document(connection, source, known, collection)
         old = documents.stored_chunks(connection, collection.id, document_id)
         plan = _plan(old, embedded)
         documents.delete_chunks(connection, collection.id, plan.gone)
         documents.move_chunks(connection, collection.id, plan.kept)
         ids = _write_chunks(connection, embedded, plan, document_id, collection)
-        active = known is None or known.state == "active"
-        if ids and active:
+        if ids and state == "active":
             fresh = {i: token_lists[n] for i, n in zip(ids, plan.new, strict=True)}
             postings.add(connection, collection.id, segments.build(fresh), TOKENIZER)
         collections.bump(connection, collection.id)
@@ -48,35 +49,42 @@ def set_state(document_id: int, state: DocumentState, res: Resources) -> Documen
         collection_id, now = documents.lock_by_id(connection, document_id)
         if now != state:
             documents.set_state(connection, collection_id, document_id, state)
-            texts = documents.chunk_texts(connection, collection_id, document_id)
             if state == "active":
+                texts = documents.chunk_texts(connection, collection_id, document_id)
                 fresh = segments.build({i: tokens(text) for i, text in texts.items()})
                 postings.add(connection, collection_id, fresh, TOKENIZER)
             collections.bump(connection, collection_id)
             if state == "disabled":
-                postings.bury(connection, collection_id, list(texts), res.segments)
-        return documents.get(connection, document_id)
+                chunk_ids = documents.chunk_ids(connection, collection_id, document_id)
+                postings.bury(connection, collection_id, chunk_ids, res.segments)
+        document = documents.get(connection, document_id)
+    compact.tidy(collection_id, res)
+    return document
 
 
 def delete(document_id: int, res: Resources) -> None:
     """Delete a document; it leaves both recalls, QA and cached answers at the commit. Raises NotFound."""
     with res.database.write() as connection:
         collection_id, _ = documents.lock_by_id(connection, document_id)
-        chunk_ids = list(documents.chunk_texts(connection, collection_id, document_id))
+        chunk_ids = documents.chunk_ids(connection, collection_id, document_id)
         documents.delete(connection, collection_id, document_id)
         collections.bump(connection, collection_id)
         postings.bury(connection, collection_id, chunk_ids, res.segments)
+    compact.tidy(collection_id, res)
 
 
-def _write_document(connection: Db, source: Source, known: Stored | None, collection: Collection) -> int:
+def _write_document(
+    connection: Db, source: Source, known: Stored | None, collection: Collection
+) -> tuple[int, DocumentState]:
+    """The document's id and its state now, which may have changed since `known` was read."""
     locked = documents.lock(connection, collection.id, source.source)
-    if locked != (None if known is None else (known.id, known.version)):
+    if (locked and locked[:2]) != (known and (known.id, known.version)):
         raise Conflict(f"{source.source} was changed by another writer")
     digest = text_hash(source.content)
     if locked is None:
-        return documents.insert(connection, collection.id, source, digest, collection.splitting)
+        return documents.insert(connection, collection.id, source, digest, collection.splitting), "active"
     documents.update(connection, collection.id, locked[0], source, digest, collection.splitting)
-    return locked[0]
+    return locked[0], locked[2]
 
 
 def _plan(old: Iterable[tuple[int, str, tuple[Span, ...]]], embedded: Embedded) -> Plan:

@@ -32,9 +32,11 @@ _PIECE = re.compile(
     rf"|(?P<unspaced>[{_UNSPACED}]+)"
     rf"|(?P<standard>\b[A-Z]{{2,5}}(?:/[A-Z]{{1,2}})? \d[\d.\-]*\d\b)"
     rf"|(?P<number>\b\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?\b)"
-    rf"|(?P<word>_*{_ALNUM}+(?:[_.\-/'’@+&:]+{_ALNUM}+)*(?:\+\+|\#)?)"
+    rf"|(?P<word>{_ALNUM}+(?:[_.\-/'’@+&:]+{_ALNUM}+)*(?:\+\+|\#)?)"
     rf"|(?P<emoji>[{_EMOJI}])"
 )
+_KEPT_DIGITS = re.compile("([\u00b2\u00b3\u00b9\u00bc-\u00be\u2070\u2074-\u2079\u2080-\u2089\u2150-\u215e]+)")
+_HAN_RUN_CHARS = 500  # jieba's time grows with the square of a run
 _CASES = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 _SEPARATOR = re.compile(r"[_.\-/'’@+&:#]+")
 _DECIMAL = re.compile(r"\d+(?:\.\d+)*")
@@ -59,8 +61,12 @@ def warm_up() -> None:
 
 
 def fold(text: str) -> str:
-    """NFKC and simplified Chinese; case is kept, since it marks the parts of identifiers."""
-    return str(_simplify(unicodedata.normalize("NFKC", text)))
+    """NFKC and simplified Chinese; case is kept, since it marks the parts of identifiers.
+
+    Raised, lowered and fractional digits stay what they are: 5² is not 52.
+    """
+    pieces = _KEPT_DIGITS.split(text)
+    return str(_simplify("".join(p if n % 2 else unicodedata.normalize("NFKC", p) for n, p in enumerate(pieces))))
 
 
 def normalize(text: str) -> str:
@@ -77,7 +83,8 @@ def _tokens(text: str) -> Iterator[str]:
     for match in _PIECE.finditer(text):
         kind, piece = match.lastgroup, match.group()
         if kind == "han":
-            yield from _jieba().lcut_for_search(piece)
+            for start in range(0, len(piece), _HAN_RUN_CHARS):
+                yield from _jieba().lcut_for_search(piece[start : start + _HAN_RUN_CHARS])
             yield from _bigrams(piece)
         elif kind == "unspaced":
             yield from _bigrams(piece) if len(piece) > 1 else [piece]

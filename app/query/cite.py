@@ -7,6 +7,8 @@ from app.records import Citation, Quote
 
 _HEADING = re.compile(r"^#{1,6}[ \t].*\n?", re.MULTILINE)
 _NUMBER = re.compile(r"\s?\[(\d{1,9})\]")
+# whatever a reader could take for a citation, nested or in other brackets: in a quote all brackets around digits go
+_FOREIGN = re.compile(r"\s?[\[［【〔]+(?=[\s\d\[\]［］【】〔〕]*[\]］】〕])[\s\d\[\]［］【】〔〕]*[\]］】〕]")
 
 
 def join(quotes: Sequence[Quote]) -> str:
@@ -19,7 +21,7 @@ def join(quotes: Sequence[Quote]) -> str:
 
 
 def _shown(quote: str) -> str:
-    without = _NUMBER.sub("", quote).strip()
+    without = _FOREIGN.sub("", quote).strip()
     return _HEADING.sub("", without).strip() or without
 
 

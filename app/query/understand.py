@@ -1,6 +1,7 @@
 """Check a question and make of it what both recalls read: tokens and a vector."""
 
 import logging
+import unicodedata
 
 from app.errors import EmbedderUnavailable, EmbeddingFailed, InvalidInput
 from app.lexical.tokens import tokens
@@ -14,8 +15,8 @@ def check(question: Question, max_chars: int) -> None:
     """Raises InvalidInput naming the field that cannot be used."""
     if not question.text.strip():
         raise InvalidInput("question", "is empty")
-    if len(question.text) > max_chars:
-        raise InvalidInput("question", f"has {len(question.text)} characters, the limit is {max_chars}")
+    if max(len(question.text), len(unicodedata.normalize("NFKC", question.text[: max_chars + 1]))) > max_chars:
+        raise InvalidInput("question", f"is longer than {max_chars} characters")
     if "\0" in question.text:
         raise InvalidInput("question", f"contains a NUL at character {question.text.index(chr(0))}")
     ranking = question.ranking

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects import postgresql
 
-from migrations.functions import install_functions
+from migrations.functions import SCHEMA, drop_functions, install_functions
 
 revision = "0001"
 down_revision = None
@@ -49,7 +49,8 @@ def upgrade() -> None:
         "embedding_space_identity_idx",
         "embedding_space",
         ["backend", "model", "dim", "query_prefix", "passage_prefix"],
-        unique=False,
+        unique=True,
+        postgresql_where=sa.text("state = 'active'"),
     )
     op.create_table(
         "job",
@@ -90,6 +91,7 @@ def upgrade() -> None:
         sa.Column("title", sa.Text(), nullable=False),
         sa.Column("media_type", sa.Text(), nullable=False),
         sa.Column("content", sa.Text(), nullable=False),
+        sa.Column("characters", sa.Integer(), nullable=False),
         sa.Column("content_sha256", sa.Text(), nullable=False),
         sa.Column("splitting", postgresql.JSONB(astext_type=sa.Text()), server_default=sa.text("'{}'"), nullable=False),
         sa.Column("metadata", postgresql.JSONB(astext_type=sa.Text()), server_default=sa.text("'{}'"), nullable=False),
@@ -210,6 +212,7 @@ def upgrade() -> None:
         ),
         sa.PrimaryKeyConstraint("collection_id", "id", name=op.f("query_log_pkey")),
     )
+    op.create_index("query_log_at_idx", "query_log", ["at"], unique=False)
     op.create_index("query_log_collection_id_at_idx", "query_log", ["collection_id", "at"], unique=False)
     op.create_index("query_log_id_idx", "query_log", ["id"], unique=False)
     op.create_table(
@@ -243,7 +246,6 @@ def upgrade() -> None:
         ),
     )
     op.create_index("chunk_collection_id_text_sha256_idx", "chunk", ["collection_id", "text_sha256"], unique=False)
-    op.create_index("chunk_id_idx", "chunk", ["id"], unique=False)
     op.create_table(
         "eval_case",
         sa.Column("run_id", sa.BigInteger(), nullable=False),
@@ -285,9 +287,9 @@ def upgrade() -> None:
     )
     op.create_table(
         "qa_embedding",
-        sa.Column("space_id", sa.BigInteger(), nullable=False),
         sa.Column("collection_id", sa.BigInteger(), nullable=False),
         sa.Column("qa_pair_id", sa.BigInteger(), nullable=False),
+        sa.Column("space_id", sa.BigInteger(), nullable=False),
         sa.Column("embedding", pgvector.sqlalchemy.vector.VECTOR(), nullable=False),
         sa.ForeignKeyConstraint(
             ["collection_id", "qa_pair_id"],
@@ -295,11 +297,8 @@ def upgrade() -> None:
             name=op.f("qa_embedding_collection_id_qa_pair_id_fkey"),
             ondelete="CASCADE",
         ),
-        sa.PrimaryKeyConstraint("space_id", "collection_id", "qa_pair_id", name=op.f("qa_embedding_pkey")),
+        sa.PrimaryKeyConstraint("collection_id", "qa_pair_id", "space_id", name=op.f("qa_embedding_pkey")),
         postgresql_partition_by="LIST (space_id)",
-    )
-    op.create_index(
-        "qa_embedding_collection_id_qa_pair_id_idx", "qa_embedding", ["collection_id", "qa_pair_id"], unique=False
     )
     op.create_table(
         "query_hit",
@@ -331,9 +330,9 @@ def upgrade() -> None:
     )
     op.create_table(
         "embedding",
-        sa.Column("space_id", sa.BigInteger(), nullable=False),
         sa.Column("collection_id", sa.BigInteger(), nullable=False),
         sa.Column("chunk_id", sa.BigInteger(), nullable=False),
+        sa.Column("space_id", sa.BigInteger(), nullable=False),
         sa.Column("embedding", pgvector.sqlalchemy.vector.VECTOR(), nullable=False),
         sa.ForeignKeyConstraint(
             ["collection_id", "chunk_id"],
@@ -341,10 +340,9 @@ def upgrade() -> None:
             name=op.f("embedding_collection_id_chunk_id_fkey"),
             ondelete="CASCADE",
         ),
-        sa.PrimaryKeyConstraint("space_id", "collection_id", "chunk_id", name=op.f("embedding_pkey")),
+        sa.PrimaryKeyConstraint("collection_id", "chunk_id", "space_id", name=op.f("embedding_pkey")),
         postgresql_partition_by="LIST (space_id)",
     )
-    op.create_index("embedding_collection_id_chunk_id_idx", "embedding", ["collection_id", "chunk_id"], unique=False)
     op.create_table(
         "span",
         sa.Column("collection_id", sa.BigInteger(), nullable=False),
@@ -363,10 +361,10 @@ def upgrade() -> None:
     )
     op.create_table(
         "span_embedding",
-        sa.Column("space_id", sa.BigInteger(), nullable=False),
         sa.Column("collection_id", sa.BigInteger(), nullable=False),
         sa.Column("chunk_id", sa.BigInteger(), nullable=False),
         sa.Column("ordinal", sa.Integer(), autoincrement=False, nullable=False),
+        sa.Column("space_id", sa.BigInteger(), nullable=False),
         sa.Column("embedding", pgvector.sqlalchemy.halfvec.HALFVEC(), nullable=False),
         sa.ForeignKeyConstraint(
             ["collection_id", "chunk_id", "ordinal"],
@@ -374,11 +372,8 @@ def upgrade() -> None:
             name=op.f("span_embedding_collection_id_chunk_id_ordinal_fkey"),
             ondelete="CASCADE",
         ),
-        sa.PrimaryKeyConstraint("space_id", "collection_id", "chunk_id", "ordinal", name=op.f("span_embedding_pkey")),
+        sa.PrimaryKeyConstraint("collection_id", "chunk_id", "ordinal", "space_id", name=op.f("span_embedding_pkey")),
         postgresql_partition_by="LIST (space_id)",
-    )
-    op.create_index(
-        "span_embedding_collection_id_chunk_id_idx", "span_embedding", ["collection_id", "chunk_id"], unique=False
     )
     # numbers that do not compress: stored out of line as they are, so that reading them costs no inflate
     op.execute(
@@ -389,23 +384,21 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    op.execute("DROP SCHEMA ragledger CASCADE")
-    op.drop_index("span_embedding_collection_id_chunk_id_idx", table_name="span_embedding")
+    drop_functions()
+    op.execute(f"DROP SCHEMA {SCHEMA}")
     op.drop_table("span_embedding")
     op.drop_table("span")
-    op.drop_index("embedding_collection_id_chunk_id_idx", table_name="embedding")
     op.drop_table("embedding")
     op.drop_table("query_hit")
-    op.drop_index("qa_embedding_collection_id_qa_pair_id_idx", table_name="qa_embedding")
     op.drop_table("qa_embedding")
     op.drop_table("lexical_tombstone")
     op.drop_table("lexical_posting")
     op.drop_table("eval_case")
-    op.drop_index("chunk_id_idx", table_name="chunk")
     op.drop_index("chunk_collection_id_text_sha256_idx", table_name="chunk")
     op.drop_table("chunk")
     op.drop_index("query_log_id_idx", table_name="query_log")
     op.drop_index("query_log_collection_id_at_idx", table_name="query_log")
+    op.drop_index("query_log_at_idx", table_name="query_log")
     op.drop_table("query_log")
     op.drop_index("qa_pair_id_idx", table_name="qa_pair")
     op.drop_table("qa_pair")
@@ -417,6 +410,8 @@ def downgrade() -> None:
     op.drop_table("document")
     op.drop_table("collection")
     op.drop_table("job")
-    op.drop_index("embedding_space_identity_idx", table_name="embedding_space")
+    op.drop_index(
+        "embedding_space_identity_idx", table_name="embedding_space", postgresql_where=sa.text("state = 'active'")
+    )
     op.drop_table("embedding_space")
     op.drop_table("api_key")

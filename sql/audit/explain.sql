@@ -3,7 +3,7 @@
 --     psql $DATABASE_URL -v query=<id> -f sql/audit/explain.sql
 --
 -- Without -v query it explains the latest question; -v hits=200 shows more candidates than the first 20.
--- Reads only. For a program: ragledger.explain(id) and ragledger.verdict(id) return the same as rows.
+-- Reads only. For a program: ragledger_audit.explain(id) and ragledger_audit.verdict(id) return the same as rows.
 
 \set QUIET on
 \set ON_ERROR_STOP on
@@ -20,7 +20,7 @@ SET client_min_messages = warning;
     \set hits 20
 \endif
 
-SELECT to_regprocedure('ragledger.verdict(uuid, float8)') IS NULL AS has_no_tables \gset
+SELECT to_regprocedure('ragledger_audit.verdict(uuid, float8)') IS NULL AS has_no_tables \gset
 \if :has_no_tables
     \warn 'This database has no tables of ragledger, or those of an older version: run `ragledger migrate`.'
     \quit
@@ -110,7 +110,7 @@ SELECT rank AS "#", CASE WHEN cited THEN 'cited' WHEN picked THEN 'hit' ELSE '' 
        round(cosine::numeric, 4) AS cosine, round(bm25::numeric, 3) AS bm25,
        round(vector_norm::numeric, 3) AS v, round(bm25_norm::numeric, 3) AS b, round(fused::numeric, 4) AS fused,
        round(span_cosine::numeric, 4) AS span, round(score::numeric, 4) AS score, state
-FROM ragledger.explain(:'query')
+FROM ragledger_audit.explain(:'query')
 WHERE rank <= :'hits'::int
 ORDER BY rank;
 
@@ -121,7 +121,7 @@ SELECT h.rank AS "#", t.chunk_id AS chunk, max(t.length) AS tokens,
        string_agg(format('%s %s (%s of %s)', round(t.score::numeric, 3), t.term, t.tf, s.df), ', '
                   ORDER BY t.score DESC, t.term) AS "score term (occurrences here, chunks that hold it)"
 FROM query_log q
-     CROSS JOIN LATERAL ragledger.bm25_terms(
+     CROSS JOIN LATERAL ragledger_audit.bm25_terms(
          q.collection_id, q.lexical, (q.parameters ->> 'k1')::float8, (q.parameters ->> 'b')::float8,
          ARRAY(SELECT b.chunk_id FROM query_hit b
                WHERE b.collection_id = q.collection_id AND b.query_id = q.id AND b.rank <= 3)) t
@@ -135,7 +135,7 @@ ORDER BY h.rank;
 \echo RECOMPUTED IN SQL
 \echo
 -- kept as a variable, not as a temporary table: a read replica has none
-SELECT jsonb_agg(v) AS verdict FROM ragledger.verdict(:'query') v \gset
+SELECT jsonb_agg(v) AS verdict FROM ragledger_audit.verdict(:'query') v \gset
 SELECT v.score, v.compared, v.not_comparable AS "not comparable",
        CASE WHEN v.largest_difference = 'Infinity' THEN 'known on one side only'
             ELSE to_char(v.largest_difference, '0.9EEEE') END AS "largest difference", v.verdict

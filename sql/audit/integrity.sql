@@ -8,7 +8,7 @@
 WITH
 live AS MATERIALIZED (
     SELECT c.id AS collection_id, l.segment_id, l.ordinal, l.chunk_id
-    FROM collection c CROSS JOIN LATERAL ragledger.live_chunks(c.id) l
+    FROM collection c CROSS JOIN LATERAL ragledger_audit.live_chunks(c.id) l
     WHERE l.chunk_id IS NOT NULL
 ),
 segment AS MATERIALIZED (

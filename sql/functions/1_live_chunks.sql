@@ -3,7 +3,7 @@
 -- Nested loops are switched off in the functions that unnest: the planner takes an array for ten elements, and a
 -- nested loop over two of a hundred thousand never ends.
 
-CREATE OR REPLACE FUNCTION ragledger.live_chunks(collection_id bigint)
+CREATE OR REPLACE FUNCTION ragledger_audit.live_chunks(collection_id bigint)
 RETURNS TABLE (segment_id bigint, ordinal int, chunk_id bigint, length int)
 LANGUAGE sql STABLE SET enable_nestloop = off
 AS $$
@@ -15,11 +15,11 @@ AS $$
     WHERE s.collection_id = live_chunks.collection_id AND t.ordinal IS NULL
 $$;
 
-COMMENT ON FUNCTION ragledger.live_chunks(bigint) IS
+COMMENT ON FUNCTION ragledger_audit.live_chunks(bigint) IS
     'Every chunk that BM25 can find, with its place in the index and its length in tokens; tombstones are left out.';
 
 
-CREATE OR REPLACE FUNCTION ragledger.indexed_chunks(collection_id bigint, chunk_ids bigint[])
+CREATE OR REPLACE FUNCTION ragledger_audit.indexed_chunks(collection_id bigint, chunk_ids bigint[])
 RETURNS TABLE (segment_id bigint, ordinal int, chunk_id bigint, length int, live boolean)
 LANGUAGE sql STABLE SET enable_nestloop = off
 AS $$
@@ -33,5 +33,5 @@ AS $$
     ORDER BY c.chunk_id, t.ordinal IS NULL DESC, s.id DESC
 $$;
 
-COMMENT ON FUNCTION ragledger.indexed_chunks(bigint, bigint[]) IS
+COMMENT ON FUNCTION ragledger_audit.indexed_chunks(bigint, bigint[]) IS
     'Where given chunks stand in the index, also those under a tombstone, as long as compaction has not dropped them.';

@@ -1,12 +1,12 @@
 -- The corpus-wide numbers of BM25, counted from the postings. Tombstones are masked before anything is counted, so
 -- that the numbers are those of a fresh index.
 
-CREATE OR REPLACE FUNCTION ragledger.bm25_statistics(collection_id bigint, terms text[])
+CREATE OR REPLACE FUNCTION ragledger_audit.bm25_statistics(collection_id bigint, terms text[])
 RETURNS TABLE (term text, count int, df bigint, idf float8, live_chunks bigint, mean_length float8)
 LANGUAGE sql STABLE SET enable_nestloop = off
 AS $$
     WITH live AS MATERIALIZED (
-        SELECT l.segment_id, l.ordinal, l.length FROM ragledger.live_chunks(bm25_statistics.collection_id) l
+        SELECT l.segment_id, l.ordinal, l.length FROM ragledger_audit.live_chunks(bm25_statistics.collection_id) l
     ), total AS (
         SELECT count(*) AS chunks, coalesce(nullif(sum(live.length), 0)::float8 / count(*), 1) AS mean_length FROM live
     ), asked AS (
@@ -28,11 +28,11 @@ AS $$
     FROM counted c CROSS JOIN total
 $$;
 
-COMMENT ON FUNCTION ragledger.bm25_statistics(bigint, text[]) IS
+COMMENT ON FUNCTION ragledger_audit.bm25_statistics(bigint, text[]) IS
     'Per distinct term: its count in the question, df and idf (nats), with the live chunks and their mean length.';
 
 
-CREATE OR REPLACE FUNCTION ragledger.bm25_lexical(collection_id bigint, terms text[], k1 float8 DEFAULT 1.5)
+CREATE OR REPLACE FUNCTION ragledger_audit.bm25_lexical(collection_id bigint, terms text[], k1 float8 DEFAULT 1.5)
 RETURNS jsonb
 LANGUAGE sql STABLE
 AS $$
@@ -43,8 +43,8 @@ AS $$
             jsonb_agg(jsonb_build_object('term', s.term, 'count', s.count, 'df', s.df, 'idf', s.idf) ORDER BY s.term),
             '[]'),
         'bound', coalesce(sum(s.count * s.idf), 0) * (bm25_lexical.k1 + 1))
-    FROM ragledger.bm25_statistics(bm25_lexical.collection_id, bm25_lexical.terms) s
+    FROM ragledger_audit.bm25_statistics(bm25_lexical.collection_id, bm25_lexical.terms) s
 $$;
 
-COMMENT ON FUNCTION ragledger.bm25_lexical(bigint, text[], float8) IS
+COMMENT ON FUNCTION ragledger_audit.bm25_lexical(bigint, text[], float8) IS
     'The statistics of a question as the ledger keeps them in query_log.lexical, counted now.';

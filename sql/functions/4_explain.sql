@@ -2,7 +2,7 @@
 -- of now; every later step is recomputed from the stored scores of the step before it. So one wrong number is named
 -- where it stands and not smeared over all that follows, and the later steps can be checked when chunks are long gone.
 
-CREATE OR REPLACE FUNCTION ragledger.difference(stored float8, recomputed float8, required boolean)
+CREATE OR REPLACE FUNCTION ragledger_audit.difference(stored float8, recomputed float8, required boolean)
 RETURNS float8
 LANGUAGE sql IMMUTABLE
 AS $$
@@ -11,11 +11,11 @@ AS $$
                 WHEN required THEN 'Infinity' END
 $$;
 
-COMMENT ON FUNCTION ragledger.difference(float8, float8, boolean) IS
+COMMENT ON FUNCTION ragledger_audit.difference(float8, float8, boolean) IS
     'The distance of two scores; infinite where only one of them is known although both must be.';
 
 
-CREATE OR REPLACE FUNCTION ragledger.minmax(score float8, low float8, high float8)
+CREATE OR REPLACE FUNCTION ragledger_audit.minmax(score float8, low float8, high float8)
 RETURNS float8
 LANGUAGE sql IMMUTABLE
 AS $$
@@ -25,11 +25,11 @@ AS $$
                 ELSE (score - low) / (high - low) END
 $$;
 
-COMMENT ON FUNCTION ragledger.minmax(float8, float8, float8) IS
+COMMENT ON FUNCTION ragledger_audit.minmax(float8, float8, float8) IS
     'Scale a score to [0, 1]: an unknown one is 0, equal ones are 1.';
 
 
-CREATE OR REPLACE FUNCTION ragledger.recomputed(query_id uuid)
+CREATE OR REPLACE FUNCTION ragledger_audit.recomputed(query_id uuid)
 RETURNS TABLE (chunk_id bigint, state text, cosine float8, bm25 float8, span_cosine float8)
 LANGUAGE sql STABLE
 AS $$
@@ -38,7 +38,7 @@ AS $$
                (q.parameters ->> 'k1')::float8 AS k1, (q.parameters ->> 'b')::float8 AS b,
                (q.parameters ->> 'rerank_depth')::int AS rerank_depth,
                -- the statistics of now are the question's own only as long as nothing has changed
-               CASE WHEN c.revision = q.revision THEN ragledger.bm25_lexical(q.collection_id, q.tokens)
+               CASE WHEN c.revision = q.revision THEN ragledger_audit.bm25_lexical(q.collection_id, q.tokens)
                     ELSE q.lexical END AS lexical
         FROM query_log q JOIN collection c ON c.id = q.collection_id
         WHERE q.id = recomputed.query_id
@@ -57,14 +57,14 @@ AS $$
     ), term AS (
         SELECT t.chunk_id, sum(t.score) AS bm25
         FROM asked CROSS JOIN kept
-             CROSS JOIN LATERAL ragledger.bm25_terms(
+             CROSS JOIN LATERAL ragledger_audit.bm25_terms(
                  asked.collection_id, asked.lexical, asked.k1, asked.b, coalesce(kept.ids, '{}')) t
         GROUP BY t.chunk_id
     ), lexical AS (
         -- a chunk in the index without any of the terms scores 0, one that is not in the index is unknown
         SELECT i.chunk_id, coalesce(term.bm25, 0) AS bm25
         FROM asked CROSS JOIN kept
-             CROSS JOIN LATERAL ragledger.indexed_chunks(asked.collection_id, kept.ids) i
+             CROSS JOIN LATERAL ragledger_audit.indexed_chunks(asked.collection_id, kept.ids) i
              LEFT JOIN term ON term.chunk_id = i.chunk_id
     ), vector AS (
         SELECT e.chunk_id, 1 - (e.embedding <=> asked.embedding) AS cosine
@@ -87,12 +87,12 @@ AS $$
          LEFT JOIN span ON span.chunk_id = hit.chunk_id
 $$;
 
-COMMENT ON FUNCTION ragledger.recomputed(uuid) IS
+COMMENT ON FUNCTION ragledger_audit.recomputed(uuid) IS
     'The raw scores of a question''s candidates from the tables of now, NULL where the chunk is gone or changed. BM25 '
     'uses the statistics of now while the collection''s revision is the logged one, else those the ledger kept.';
 
 
-CREATE OR REPLACE FUNCTION ragledger.explain(query_id uuid)
+CREATE OR REPLACE FUNCTION ragledger_audit.explain(query_id uuid)
 RETURNS TABLE (
     rank int, chunk_id bigint, source text, state text, picked boolean, cited boolean,
     vector_rank int, bm25_rank int, fused_rank int, ranks_agree boolean,
@@ -116,12 +116,12 @@ AS $$
     ), stepped AS (
         SELECT h.*, asked.unchanged, r.state,
                r.cosine AS cosine_2, r.bm25 AS bm25_2, r.span_cosine AS span_cosine_2,
-               ragledger.minmax(h.cosine, min(h.cosine) OVER (), max(h.cosine) OVER ()) AS vector_norm_2,
-               ragledger.minmax(h.bm25, min(h.bm25) OVER (), max(h.bm25) OVER ()) AS bm25_norm_2,
+               ragledger_audit.minmax(h.cosine, min(h.cosine) OVER (), max(h.cosine) OVER ()) AS vector_norm_2,
+               ragledger_audit.minmax(h.bm25, min(h.bm25) OVER (), max(h.bm25) OVER ()) AS bm25_norm_2,
                asked.vector_weight * h.vector_norm + asked.bm25_weight * asked.confidence * h.bm25_norm AS fused_2,
                -- without a rerank the score is the fused one: minmax() of nothing is 0
                h.fused + asked.rerank_weight
-                   * ragledger.minmax(h.span_cosine, min(h.span_cosine) OVER (), max(h.span_cosine) OVER ()) AS score_2,
+                   * ragledger_audit.minmax(h.span_cosine, min(h.span_cosine) OVER (), max(h.span_cosine) OVER ()) AS score_2,
                -- ties go to the smaller chunk id; a path's own list holds only the chunks that it ranked
                h.fused_rank = row_number() OVER (ORDER BY h.fused DESC, h.chunk_id)
                    AND h.rank = row_number() OVER (ORDER BY h.score DESC, h.chunk_id)
@@ -131,16 +131,16 @@ AS $$
                            PARTITION BY h.bm25_rank IS NULL ORDER BY h.bm25 DESC, h.chunk_id), true) AS ranks_agree
         FROM asked
              JOIN query_hit h ON h.collection_id = asked.collection_id AND h.query_id = asked.id
-             JOIN ragledger.recomputed(explain.query_id) r ON r.chunk_id = h.chunk_id
+             JOIN ragledger_audit.recomputed(explain.query_id) r ON r.chunk_id = h.chunk_id
     ), compared AS (
         SELECT s.*,
-               ragledger.difference(s.cosine, s.cosine_2, s.unchanged) AS cosine_d,
-               ragledger.difference(s.bm25, s.bm25_2, s.unchanged) AS bm25_d,
-               ragledger.difference(s.vector_norm, s.vector_norm_2, true) AS vector_norm_d,
-               ragledger.difference(s.bm25_norm, s.bm25_norm_2, true) AS bm25_norm_d,
-               ragledger.difference(s.fused, s.fused_2, true) AS fused_d,
-               ragledger.difference(s.span_cosine, s.span_cosine_2, s.unchanged) AS span_cosine_d,
-               ragledger.difference(s.score, s.score_2, true) AS score_d
+               ragledger_audit.difference(s.cosine, s.cosine_2, s.unchanged) AS cosine_d,
+               ragledger_audit.difference(s.bm25, s.bm25_2, s.unchanged) AS bm25_d,
+               ragledger_audit.difference(s.vector_norm, s.vector_norm_2, true) AS vector_norm_d,
+               ragledger_audit.difference(s.bm25_norm, s.bm25_norm_2, true) AS bm25_norm_d,
+               ragledger_audit.difference(s.fused, s.fused_2, true) AS fused_d,
+               ragledger_audit.difference(s.span_cosine, s.span_cosine_2, s.unchanged) AS span_cosine_d,
+               ragledger_audit.difference(s.score, s.score_2, true) AS score_d
         FROM stepped s
     )
     SELECT c.rank, c.chunk_id, c.source, c.state, c.picked, c.cited,
@@ -155,17 +155,17 @@ AS $$
     ORDER BY c.rank
 $$;
 
-COMMENT ON FUNCTION ragledger.explain(uuid) IS
+COMMENT ON FUNCTION ragledger_audit.explain(uuid) IS
     'Each candidate of a question: every score as stored, recomputed, and their difference. "state" says what became '
     'of the chunk since (as logged, disabled, changed, gone); what cannot be recomputed is NULL.';
 
 
-CREATE OR REPLACE FUNCTION ragledger.verdict(query_id uuid, tolerance float8 DEFAULT 1e-5)
+CREATE OR REPLACE FUNCTION ragledger_audit.verdict(query_id uuid, tolerance float8 DEFAULT 1e-5)
 RETURNS TABLE (score text, compared bigint, not_comparable bigint, largest_difference float8, verdict text)
 LANGUAGE sql STABLE
 AS $$
     WITH hit AS MATERIALIZED (
-        SELECT * FROM ragledger.explain(verdict.query_id)
+        SELECT * FROM ragledger_audit.explain(verdict.query_id)
     ), confidence AS (
         -- how sure BM25 may be: its best score over the highest that the question could reach
         SELECT q.confidence AS stored,
@@ -190,7 +190,7 @@ AS $$
             (9, 'ranks', rank, CASE WHEN ranks_agree THEN 0 ELSE 'Infinity'::float8 END)
         ) AS p(place, score, stored, difference)
         UNION ALL
-        SELECT 5, 'confidence', c.stored, ragledger.difference(c.stored, c.again, true) FROM confidence c
+        SELECT 5, 'confidence', c.stored, ragledger_audit.difference(c.stored, c.again, true) FROM confidence c
     )
     SELECT p.score, count(p.difference), count(*) FILTER (WHERE p.stored IS NOT NULL AND p.difference IS NULL),
            max(p.difference),
@@ -202,6 +202,6 @@ AS $$
     ORDER BY p.place
 $$;
 
-COMMENT ON FUNCTION ragledger.verdict(uuid, float8) IS
+COMMENT ON FUNCTION ragledger_audit.verdict(uuid, float8) IS
     'Per score of a question: how many of its candidates could be recomputed, the largest difference, and whether '
     'that is within the tolerance.';

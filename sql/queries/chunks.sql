@@ -28,6 +28,9 @@ INSERT INTO span (collection_id, chunk_id, ordinal, start_char, end_char)
 SELECT %(collection_id)s, n.*
 FROM unnest(%(chunk_ids)s::bigint[], %(ordinals)s::int[], %(starts)s::int[], %(ends)s::int[]) AS n;
 
+-- name: ids
+SELECT id FROM chunk WHERE collection_id = %(collection_id)s AND document_id = %(document_id)s;
+
 -- name: texts
 SELECT id, text FROM chunk WHERE collection_id = %(collection_id)s AND document_id = %(document_id)s;
 

@@ -14,6 +14,18 @@ ORDER BY c.name;
 INSERT INTO collection (name, space_id, settings) VALUES (%(name)s, %(space_id)s, %(settings)s)
 ON CONFLICT (name) DO NOTHING;
 
+-- name: hold
+-- Writers begin here, so that a deletion of the collection waits for them and they for it; they do not wait for
+-- each other. In any other order the two would deadlock.
+SELECT id FROM collection WHERE id = %(collection_id)s FOR KEY SHARE;
+
+-- name: lock_for_deletion
+SELECT id FROM collection WHERE name = %(name)s FOR UPDATE;
+
+-- name: unhurried
+-- A large collection takes longer than a search may.
+SET LOCAL statement_timeout = 0;
+
 -- name: delete
 DELETE FROM collection WHERE name = %(name)s;
 

@@ -3,34 +3,39 @@ SELECT id, version, content_sha256, splitting, title, media_type, metadata, stat
 FROM document WHERE collection_id = %(collection_id)s AND source = %(source)s;
 
 -- name: lock
-SELECT id, version FROM document WHERE collection_id = %(collection_id)s AND source = %(source)s FOR UPDATE;
+SELECT id, version, state FROM document WHERE collection_id = %(collection_id)s AND source = %(source)s FOR UPDATE;
 
 -- name: insert
-INSERT INTO document (collection_id, source, title, media_type, content, content_sha256, splitting, metadata)
-VALUES (%(collection_id)s, %(source)s, %(title)s, %(media_type)s, %(content)s, %(content_sha256)s, %(splitting)s, %(metadata)s)
+INSERT INTO document (collection_id, source, title, media_type, content, characters, content_sha256, splitting, metadata)
+VALUES (%(collection_id)s, %(source)s, %(title)s, %(media_type)s, %(content)s, %(characters)s, %(content_sha256)s,
+        %(splitting)s, %(metadata)s)
 RETURNING id;
 
 -- name: update
 UPDATE document
-SET title = %(title)s, media_type = %(media_type)s, content = %(content)s, content_sha256 = %(content_sha256)s,
+SET title = %(title)s, media_type = %(media_type)s, content = %(content)s, characters = %(characters)s,
+    content_sha256 = %(content_sha256)s,
     splitting = %(splitting)s, metadata = %(metadata)s, version = version + 1, updated_at = now()
 WHERE collection_id = %(collection_id)s AND id = %(document_id)s;
 
 -- name: get
 SELECT d.id, c.name, d.source, d.title, d.media_type, d.metadata, d.state, d.version,
        (SELECT count(*) FROM chunk k WHERE k.collection_id = d.collection_id AND k.document_id = d.id),
-       length(d.content), d.created_at, d.updated_at
+       d.characters, d.created_at, d.updated_at
 FROM document d JOIN collection c ON c.id = d.collection_id
 WHERE d.id = %(document_id)s;
 
 -- name: list
 SELECT d.id, c.name, d.source, d.title, d.media_type, d.metadata, d.state, d.version,
        (SELECT count(*) FROM chunk k WHERE k.collection_id = d.collection_id AND k.document_id = d.id),
-       length(d.content), d.created_at, d.updated_at
+       d.characters, d.created_at, d.updated_at
 FROM document d JOIN collection c ON c.id = d.collection_id
 WHERE d.collection_id = %(collection_id)s AND d.id > %(after)s
 ORDER BY d.id
 LIMIT %(limit)s;
+
+-- name: collection_of
+SELECT collection_id FROM document WHERE id = %(document_id)s;
 
 -- name: lock_by_id
 SELECT collection_id, state FROM document WHERE id = %(document_id)s FOR UPDATE;

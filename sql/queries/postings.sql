@@ -30,7 +30,14 @@ SELECT %(collection_id)s, t.* FROM unnest(%(segment_ids)s::bigint[], %(ordinals)
 ON CONFLICT DO NOTHING;
 
 -- name: sizes
-SELECT id, cardinality(chunk_ids), tokenizer FROM lexical_segment WHERE collection_id = %(collection_id)s ORDER BY id;
+SELECT s.id, cardinality(s.chunk_ids),
+       (SELECT count(*) FROM lexical_tombstone t WHERE t.collection_id = s.collection_id AND t.segment_id = s.id),
+       s.tokenizer
+FROM lexical_segment s WHERE s.collection_id = %(collection_id)s ORDER BY s.id;
+
+-- name: claim_compaction
+-- One compaction at a time for each collection; until the transaction ends.
+SELECT pg_try_advisory_xact_lock(hashtextextended('ragledger.compaction', %(collection_id)s));
 
 -- name: drop_segments
 DELETE FROM lexical_segment WHERE collection_id = %(collection_id)s AND id = ANY(%(segment_ids)s);

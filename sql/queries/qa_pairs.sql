@@ -6,6 +6,7 @@ WHERE p.collection_id = %(collection_id)s AND p.normalized_question = %(normaliz
 -- name: insert
 INSERT INTO qa_pair (collection_id, question, normalized_question, answer)
 VALUES (%(collection_id)s, %(question)s, %(normalized_question)s, %(answer)s)
+ON CONFLICT (collection_id, normalized_question) DO NOTHING
 RETURNING id;
 
 -- name: get
@@ -18,6 +19,9 @@ SELECT p.id, c.name, p.question, p.answer, p.state, p.created_at, p.updated_at
 FROM qa_pair p JOIN collection c ON c.id = p.collection_id
 WHERE p.collection_id = %(collection_id)s AND p.id > %(after)s
 ORDER BY p.id LIMIT %(limit)s;
+
+-- name: collection_of
+SELECT collection_id FROM qa_pair WHERE id = %(qa_pair_id)s;
 
 -- name: lock
 SELECT collection_id, question, answer, state FROM qa_pair WHERE id = %(qa_pair_id)s FOR UPDATE;

@@ -12,3 +12,7 @@ SELECT pg_advisory_xact_lock(hashtextextended('ragledger.embedding_space', 0));
 INSERT INTO embedding_space (backend, model, dim, query_prefix, passage_prefix)
 VALUES (%(backend)s, %(model)s, %(dim)s, %(query_prefix)s, %(passage_prefix)s)
 RETURNING id;
+
+-- name: schema
+-- A partition stands beside its table, wherever the search path would put a new one.
+SELECT relnamespace::regnamespace::text FROM pg_class WHERE oid = 'embedding'::regclass;

@@ -1,8 +1,12 @@
 -- name: known_chunks
 -- Vectors of equal text in the same collection and space: the same text is never embedded twice.
-SELECT DISTINCT ON (k.text_sha256) k.text_sha256, k.id
-FROM chunk k JOIN embedding e ON e.space_id = %(space_id)s AND e.collection_id = k.collection_id AND e.chunk_id = k.id
-WHERE k.collection_id = %(collection_id)s AND k.text_sha256 = ANY(%(hashes)s);
+-- One chunk for each text: a boilerplate paragraph may stand in thousands.
+SELECT wanted.text_sha256, known.id
+FROM unnest(%(hashes)s::text[]) AS wanted(text_sha256), LATERAL (
+    SELECT k.id
+    FROM chunk k JOIN embedding e ON e.space_id = %(space_id)s AND e.collection_id = k.collection_id AND e.chunk_id = k.id
+    WHERE k.collection_id = %(collection_id)s AND k.text_sha256 = wanted.text_sha256
+    LIMIT 1) AS known;
 
 -- name: copy_embedding
 COPY embedding (space_id, collection_id, chunk_id, embedding) FROM STDIN (FORMAT binary);
@@ -23,14 +27,15 @@ ORDER BY s.chunk_id, s.ordinal;
 
 -- name: nearest
 -- Exact: the scan reads every vector of the collection. ORDER BY the bare distance, ascending: only this form can also
--- use an HNSW index; ties are broken by the caller. Disabled documents leave by a hashed set, computed once.
-SELECT chunk_id, 1 - (embedding <=> %(vector)b)
-FROM embedding
-WHERE space_id = %(space_id)s AND collection_id = %(collection_id)s
-  AND chunk_id NOT IN (
-      SELECT k.id FROM document d JOIN chunk k ON k.collection_id = d.collection_id AND k.document_id = d.id
-      WHERE d.collection_id = %(collection_id)s AND d.state = 'disabled')
-ORDER BY embedding <=> %(vector)b
+-- use an HNSW index; ties are broken by the caller. Disabled documents leave by an anti join: NOT IN would fall back
+-- to a loop over all of them once their set outgrows work_mem.
+SELECT e.chunk_id, 1 - (e.embedding <=> %(vector)b)
+FROM embedding e
+WHERE e.space_id = %(space_id)s AND e.collection_id = %(collection_id)s
+  AND NOT EXISTS (
+      SELECT FROM document d JOIN chunk k ON k.collection_id = d.collection_id AND k.document_id = d.id
+      WHERE d.collection_id = %(collection_id)s AND d.state = 'disabled' AND k.id = e.chunk_id)
+ORDER BY e.embedding <=> %(vector)b
 LIMIT %(limit)s;
 
 -- name: cosines

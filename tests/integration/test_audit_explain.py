@@ -127,7 +127,7 @@ def test_a_question_is_still_explained_when_its_collection_has_changed(database_
     text = printed(psql(database_url, "explain.sql"))
     assert "5 then, 10 now" in text
     assert "agree to 1e-5, with the statistics kept at the question: the collection has changed since." in text
-    assert "2 of the candidates could not be recomputed" in text
+    assert "3 of the candidates could not be recomputed" in text
     assert "disabled" in text
 
 

@@ -36,8 +36,8 @@ BREAKS = [
     ("chunk-order", f"UPDATE chunk SET ordinal = 1 - ordinal WHERE ordinal < 2 AND document_id = {LONGEST}"),
     (
         "document-without-chunks",
-        "INSERT INTO document (collection_id, source, title, media_type, content, content_sha256)"
-        " SELECT id, 'empty', '', '', '', encode(sha256(''), 'hex') FROM collection",
+        "INSERT INTO document (collection_id, source, title, media_type, content, characters, content_sha256)"
+        " SELECT id, 'empty', '', '', '', 0, encode(sha256(''), 'hex') FROM collection",
     ),
     ("partition-missing", "DROP TABLE qa_embedding_s1"),
     (
@@ -49,7 +49,8 @@ BREAKS = [
     (
         "vector-in-other-space",
         "CREATE TABLE embedding_s9 PARTITION OF embedding FOR VALUES IN (9);"
-        "INSERT INTO embedding SELECT 9, collection_id, chunk_id, embedding FROM embedding"
+        "INSERT INTO embedding (space_id, collection_id, chunk_id, embedding)"
+        " SELECT 9, collection_id, chunk_id, embedding FROM embedding"
         f" WHERE chunk_id = {FIRST_CHUNK}",
     ),
     (
@@ -99,17 +100,16 @@ BREAKS = [
     (
         "chunk-not-indexed",
         "INSERT INTO lexical_tombstone SELECT l.* FROM (SELECT c.id, s.segment_id, s.ordinal FROM collection c,"
-        " ragledger.live_chunks(c.id) s LIMIT 1) l",
+        " ragledger_audit.live_chunks(c.id) s LIMIT 1) l",
     ),
     (
         "chunk-indexed-twice",
         "INSERT INTO lexical_segment (collection_id, tokenizer, chunk_ids, lengths)"
-        " SELECT c.id, '', ARRAY[min(s.chunk_id)], '{0}' FROM collection c, ragledger.live_chunks(c.id) s"
+        " SELECT c.id, '', ARRAY[min(s.chunk_id)], '{0}' FROM collection c, ragledger_audit.live_chunks(c.id) s"
         " GROUP BY c.id",
     ),
     ("dead-chunk-indexed", f"UPDATE document SET state = 'disabled' WHERE id = {LONGEST}"),
     ("dead-chunk-indexed", f"DELETE FROM document WHERE id = {LONGEST}"),
-    ("dead-chunk-indexed", "DELETE FROM lexical_tombstone"),
     ("qa-normalized", "UPDATE qa_pair SET normalized_question = 'How long'"),
     ("qa-normalized", "UPDATE qa_pair SET normalized_question = 'how long?'"),
     ("qa-normalized", "UPDATE qa_pair SET normalized_question = 'ｈｏｗ  long'"),

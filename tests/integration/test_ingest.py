@@ -2,13 +2,16 @@
 
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from app.db import collections, documents
-from app.errors import InvalidInput, NotFound
-from app.ingest import compact, load, pipeline, store
-from app.records import Ingested, Source
+from app.db.postings import SegmentSize
+from app.errors import Conflict, InvalidInput, NotFound
+from app.ingest import compact, embed, load, pipeline, store
+from app.query import pipeline as search
+from app.records import DocumentState, Ingested, Question, Source
 from app.resources import Resources
 
 PARAGRAPHS = [
@@ -119,11 +122,64 @@ def test_metadata_that_the_database_writes_otherwise_is_unchanged(resources: Res
 
 
 def test_a_merge_keeps_the_tokenizers_name() -> None:
-    mixed = [(n, 1, "old" if n < 8 else "new") for n in range(15)]
-    chosen = compact.choose(mixed)
-    assert chosen is not None
-    assert chosen == compact.Tier(tuple(range(8)), "old")
+    mixed = [SegmentSize(n, 1, 0, "old" if n < compact.TIER else "new") for n in range(2 * compact.TIER - 1)]
+    assert compact.choose(mixed) == compact.Work(tuple(range(compact.TIER)), "old")
     assert compact.choose(mixed[1:]) is None
+
+
+def test_a_segment_of_tombstones_is_written_anew() -> None:
+    sizes = [SegmentSize(1, 100, 25, "t"), SegmentSize(2, 100, 26, "t"), SegmentSize(3, 1, 0, "t")]
+    assert compact.choose(sizes) == compact.Work((2,), "t")
+
+
+def test_what_is_deleted_and_disabled_leaves_no_dead_segments(resources: Resources) -> None:
+    first = added(pipeline.ingest(source(PARAGRAPHS[0]), "k", resources))
+    pipeline.ingest(source(PARAGRAPHS[1], "other.md"), "k", resources)
+    for _ in range(5):
+        store.set_state(first, "disabled", resources)
+        store.set_state(first, "active", resources)
+    assert count(resources, "lexical_tombstone") == 0
+    assert count(resources, "lexical_segment") == 2
+    store.delete(first, resources)
+    assert count(resources, "lexical_segment") == 1
+
+
+def test_a_failing_compaction_does_not_make_a_written_document_fail(
+    resources: Resources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> int:
+        raise Conflict("somebody else is at it")
+
+    monkeypatch.setattr(compact, "compact", broken)
+    assert pipeline.ingest(source(PARAGRAPHS[0]), "k", resources).outcome == "added"
+
+
+@pytest.mark.parametrize("state", ["disabled", "active"])
+def test_a_state_set_while_a_document_is_embedded_is_kept(
+    resources: Resources, monkeypatch: pytest.MonkeyPatch, state: DocumentState
+) -> None:
+    document_id = added(pipeline.ingest(source(PARAGRAPHS[0]), "k", resources))
+    if state == "active":
+        store.set_state(document_id, "disabled", resources)
+    embed_now = embed.embed
+
+    def meanwhile(*arguments: Any) -> Any:
+        embedded = embed_now(*arguments)
+        store.set_state(document_id, state, resources)
+        return embedded
+
+    monkeypatch.setattr(embed, "embed", meanwhile)
+    pipeline.ingest(source(PARAGRAPHS[0] + " It is heavy."), "k", resources)
+    found = search.search(Question("copper kettle litres", "k"), resources).hits
+    assert [hit.bm25 > 0 for hit in found] == ([True] if state == "active" else [])
+
+
+def test_a_collection_takes_vectors_of_its_own_model_only(resources: Resources) -> None:
+    pipeline.ingest(source(PARAGRAPHS[0]), "k", resources)
+    with resources.database.write() as connection:
+        connection.execute("UPDATE embedding_space SET model = 'another'")
+    with pytest.raises(Conflict, match="another"):
+        pipeline.ingest(source(PARAGRAPHS[1], "b.md"), "k", resources)
 
 
 def test_a_failed_write_leaves_nothing_behind(resources: Resources, monkeypatch: pytest.MonkeyPatch) -> None:

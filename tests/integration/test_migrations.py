@@ -5,10 +5,22 @@ from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 import pytest
+from alembic.config import Config
+from alembic.operations import Operations
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from audited import empty_database
+from sqlalchemy import create_engine
+from sqlalchemy.pool import NullPool
 
 from app.db import migrate
+from app.db.server import REVISION
+from app.ingest import pipeline as ingest
+from app.records import Source
+from app.resources import Resources
 from app.services import Endpoints
+from app.settings import ROOT
+from migrations.functions import install_functions
 
 
 @pytest.fixture
@@ -45,7 +57,7 @@ def test_an_empty_database_goes_up_down_to_nothing_and_up_again(url: str) -> Non
     assert ours(url) == set()
     migrate.upgrade(url)
     there = ours(url)
-    assert {"document", "query_hit", "ragledger", "bm25", "explain"} <= there
+    assert {"document", "query_hit", "ragledger_audit", "bm25", "explain"} <= there
     migrate.downgrade(url, "base")
     assert ours(url) == {"alembic_version", "alembic_version_pkc"}
     migrate.upgrade(url)
@@ -84,3 +96,26 @@ def test_a_second_upgrade_changes_nothing(url: str) -> None:
     there = ours(url)
     migrate.upgrade(url)
     assert ours(url) == there
+
+
+def test_functions_can_be_installed_again_and_nothing_else_goes(resources: Resources, database_url: str) -> None:
+    """The role of the embedded server is called ragledger, and "$user" comes first in its search path."""
+    ingest.ingest(Source("a.md", "A", "text/plain", "The copper kettle holds 12 litres."), "k", resources)
+    before = ours(database_url)
+    engine = create_engine(database_url.replace("postgresql://", "postgresql+psycopg://"), poolclass=NullPool)
+    with engine.begin() as begun, Operations.context(MigrationContext.configure(begun)):
+        install_functions()
+        install_functions()
+    engine.dispose()
+    assert ours(database_url) == before
+    with psycopg.connect(database_url) as connection:
+        rows = connection.execute(
+            "SELECT relname FROM pg_class WHERE relname ~ '_s[0-9]+$' AND relnamespace <> 'public'::regnamespace"
+        ).fetchall()
+        assert connection.execute("SELECT count(*) FROM embedding").fetchone() == (1,)
+    assert rows == []
+
+
+def test_the_code_knows_the_newest_migration() -> None:
+    script = ScriptDirectory.from_config(Config(str(ROOT / "alembic.ini")))
+    assert script.get_current_head() == REVISION

