@@ -17,4 +17,6 @@ def configure(level: str) -> None:
     handler = logging.StreamHandler()
     handler.addFilter(_RequestId())
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s request=%(request_id)s"))
+    if level != "debug":  # psycopg tells of every connection that an interrupt closed
+        logging.getLogger("psycopg").setLevel(logging.ERROR)
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)

@@ -18,8 +18,14 @@ from app.resources import opened
 def ask(question: str, collection: str | None, no_cache: bool, as_json: bool) -> None:
     """Answer a question from a collection, with citations, or refuse."""
     settings = load()
+    name = settings.collection if collection is None else collection
     with opened(settings) as resources:
-        asked = Question(question, collection or settings.collection, resources.ranking, use_cache=not no_cache)
+        asked = Question(
+            question,
+            name,
+            resources.ranking,
+            use_cache=not no_cache,
+        )
         made = pipeline.answer(asked, resources)
     if as_json:
         click.echo(TypeAdapter(Answer).dump_json(made))

@@ -12,6 +12,7 @@ from app.cli.demo import SAMPLES
 from app.cli.settings import load
 from app.evaluate import report
 from app.evaluate.datasets import Dataset, read_dataset
+from app.evaluate.metrics import Estimate
 from app.evaluate.report import Results
 from app.evaluate.run import evaluate as run
 from app.resources import Resources, opened
@@ -19,7 +20,7 @@ from app.resources import Resources, opened
 FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
 # The samples' floors: a little under what is reached, so that only a real loss of quality fails.
 FLOORS = {"ndcg@10": 0.75, "mrr@10": 0.72, "recall@10": 0.88}
-REFUSAL_ACCURACY_FLOOR = 0.68
+REFUSAL_CEILINGS = {"wrongly_refused": 0.25, "wrongly_answered": 0.85}
 
 
 @click.command("eval")
@@ -68,12 +69,10 @@ def _with_progress(data: Dataset, resources: Resources) -> Results:
 def under_floors(results: Results) -> list[str]:
     """What is worse than the floors stated for the samples, one line each."""
     fused = results.rankings["fused"]
-    reached = {name: fused[name].value for name in FLOORS}
-    if results.refusals:
-        reached["refusal accuracy"] = results.refusals.accuracy.value
-    floors = {**FLOORS, "refusal accuracy": REFUSAL_ACCURACY_FLOOR}
-    return [
-        f"{name} {value:.3f} is under its floor {floors[name]}"
-        for name, value in reached.items()
-        if value < floors[name]
-    ]
+    low = {name: floor for name, floor in FLOORS.items() if fused[name].value < floor}
+    lines = [f"{name} {fused[name].value:.3f} is under its floor {floor}" for name, floor in low.items()]
+    for name, high in REFUSAL_CEILINGS.items():
+        rate: Estimate | None = getattr(results.refusals, name, None)
+        if rate is not None and rate.value > high:
+            lines.append(f"{name} {rate.value:.3f} is over its ceiling {high}")
+    return lines

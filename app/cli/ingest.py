@@ -12,9 +12,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from app.cli.settings import load
+from app.db import collections
 from app.ingest import load as files
 from app.ingest import pipeline
-from app.records import Collection, Ingested
+from app.records import Ingested
 from app.resources import Resources, opened
 
 
@@ -31,8 +32,8 @@ def ingest(paths: tuple[Path, ...], collection: str | None, as_json: bool) -> No
     settings = load()
     found = list(files.discover(paths))
     with opened(settings) as resources:
-        name = collection or settings.collection
-        _tell_kept_splitting(pipeline.open_collection(name, resources), resources)
+        name = settings.collection if collection is None else collection
+        _tell_kept_splitting(name, resources)
         outcomes = with_progress(found, name, resources)
     if as_json:
         click.echo(json.dumps({"collection": name, "documents": [asdict(o) for o in outcomes]}, ensure_ascii=False))
@@ -41,22 +42,29 @@ def ingest(paths: tuple[Path, ...], collection: str | None, as_json: bool) -> No
     sys.exit(1 if any(outcome.outcome == "failed" for outcome in outcomes) else 0)
 
 
-def _tell_kept_splitting(collection: Collection, resources: Resources) -> None:
+def _tell_kept_splitting(name: str, resources: Resources) -> None:
     """A collection is split as it was when it was made; settings changed since are for new ones."""
-    if (kept := collection.splitting) != resources.splitting:
+    with resources.database.read() as connection:
+        collection = collections.find(connection, name)
+    if collection and (kept := collection.splitting) != resources.splitting:
         sizes = f"chunks of {kept.size_chars} characters, overlap {kept.overlap_chars}"
-        click.echo(f"{collection.name} keeps the splitting it was made with: {kept.splitter}, {sizes}", err=True)
+        click.echo(f"{name} keeps the splitting it was made with: {kept.splitter}, {sizes}", err=True)
 
 
 def with_progress(found: Sequence[tuple[Path, str]], name: str, resources: Resources) -> list[Ingested]:
     """Ingest with a bar on stderr, where it is a terminal."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    outcomes = []
+    outcomes: list[Ingested] = []
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(f"ingesting into {name}", total=len(found))
-        for outcome in pipeline.ingest_files(found, name, resources):
-            outcomes.append(outcome)
-            progress.update(task, advance=1)
+        try:
+            for outcome in pipeline.ingest_files(found, name, resources):
+                outcomes.append(outcome)
+                progress.update(task, advance=1)
+        except KeyboardInterrupt:
+            progress.stop()
+            click.echo(summary(name, outcomes))
+            raise click.ClickException("stopped; what is in stays, run the same again to go on") from None
     return outcomes
 
 
@@ -67,5 +75,9 @@ def summary(name: str, outcomes: Sequence[Ingested]) -> str:
     reused = sum(outcome.chunks_reused for outcome in outcomes)
     parts = [f"{counts[kind]} {kind}" for kind in ("added", "updated", "unchanged", "failed") if counts[kind]]
     lines = [f"{name}: {', '.join(parts) or 'no file found'}; {chunks} chunks written, {reused} vectors reused"]
-    lines += [f"  failed: {o.source}: {o.reason}" for o in outcomes if o.outcome == "failed"]
+    lines += [f"  failed: {o.source}: {_reason(o)}" for o in outcomes if o.outcome == "failed"]
     return "\n".join(lines)
+
+
+def _reason(outcome: Ingested) -> str:
+    return outcome.reason.removeprefix(f"{outcome.source}: ")

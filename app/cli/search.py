@@ -18,9 +18,10 @@ from app.resources import opened
 def search(question: str, collection: str | None, top_k: int | None, as_json: bool) -> None:
     """Search a collection and show raw and fused scores."""
     settings = load()
+    name = settings.collection if collection is None else collection
     with opened(settings) as resources:
         ranking = resources.ranking_with(top_k=top_k)
-        result = pipeline.search(Question(question, collection or settings.collection, ranking), resources)
+        result = pipeline.search(Question(question, name, ranking), resources)
     if as_json:
         click.echo(TypeAdapter(SearchResult).dump_json(result))
     else:

@@ -1,6 +1,7 @@
 """`ragledger serve`: the service over HTTP."""
 
 import logging
+import socket
 import sys
 from typing import Any
 
@@ -28,10 +29,23 @@ def serve(host: str | None, port: int | None) -> None:
     settings = load(serving=True)
     resources.build(settings).close()  # what is wrong is told here, in one line, before anything is forked
     address = (settings.host if host is None else host, settings.port if port is None else port)
+    _require_free(*address)
     try:
         _Server(settings, *address).run()
     except SystemExit as e:
         sys.exit(1 if e.code else 0)
+
+
+def _require_free(host: str, port: int) -> None:
+    """Say it in one line where the address cannot be used; gunicorn would try five times and log ten lines."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        with socket.socket(family) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind((host, port))
+    except OSError as e:
+        reason = f"cannot listen on {host} port {port}: {e.strerror or e}"
+        raise click.ClickException(f"{reason}; choose another with --port, or PORT") from e
 
 
 class _Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
@@ -87,5 +101,5 @@ def _warm_up(built: resources.Resources) -> None:
 
 
 def _announce(worker: Any) -> None:
-    for socket in worker.sockets:
-        click.echo(f"ragledger listens on {socket}", err=True)
+    for listener in worker.sockets:
+        click.echo(f"ragledger listens on {listener}", err=True)

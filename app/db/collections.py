@@ -11,6 +11,8 @@ from app.db.sql import statement
 from app.errors import CollectionNotFound
 from app.records import Collection, ModelIdentity, Space, Splitting
 
+_NAMED = 8  # collections that an error lists
+
 
 def find(connection: Db, name: str) -> Collection | None:
     """A collection by name, or None."""
@@ -21,7 +23,9 @@ def find(connection: Db, name: str) -> Collection | None:
 def get(connection: Db, name: str) -> Collection:
     """A collection by name. Raises CollectionNotFound."""
     if (collection := find(connection, name)) is None:
-        raise CollectionNotFound(f"no collection is named {name!r}")
+        there = [other for other, _, _ in names(connection)]
+        listed = ", ".join(there[:_NAMED]) + (" …" if len(there) > _NAMED else "")
+        raise CollectionNotFound(f"no collection is named {name!r}; there are: {listed or 'none yet'}")
     return collection
 
 

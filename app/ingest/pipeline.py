@@ -22,13 +22,14 @@ _ATTEMPTS = 50  # each waits for a writer that got through; only the database is
 
 def ingest_files(files: Iterable[tuple[Path, str]], name: str, resources: Resources) -> Iterator[Ingested]:
     """Ingest files, as `load.discover` names them. A bad file is an outcome with its reason; the others go in."""
-    collection = open_collection(name, resources)
+    collection: Collection | None = None
     for path, source in files:
         try:
             read = load.read(path, source, resources.settings.document_max_bytes)
+            collection = collection or open_collection(name, resources)  # not made for nothing but bad files
             yield _ingest(read, collection, resources)
         except (UnreadableDocument, InvalidInput, EmbeddingFailed, Conflict) as e:
-            _LOG.warning("ingest.failed source=%s error=%s", source, type(e).__name__)
+            _LOG.info("ingest.failed error=%s", type(e).__name__)
             yield Ingested(source, "failed", reason=str(e))
 
 

@@ -36,6 +36,9 @@ _PIECE = re.compile(
     rf"|(?P<emoji>[{_EMOJI}])"
 )
 _KEPT_DIGITS = re.compile("([\u00b2\u00b3\u00b9\u00bc-\u00be\u2070\u2074-\u2079\u2080-\u2089\u2150-\u215e]+)")
+# zero-width characters and soft hyphens go, all hyphens become one
+_INVISIBLE: dict[int, str | None] = dict.fromkeys([0xAD, 0x200B, 0x200C, 0x200D, 0x2060, 0xFEFF])
+_INVISIBLE |= dict.fromkeys([0x2010, 0x2011, 0x2212], "-")
 _HAN_RUN_CHARS = 500  # jieba's time grows with the square of a run
 _CASES = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 _SEPARATOR = re.compile(r"[_.\-/'’@+&:#]+")
@@ -63,9 +66,9 @@ def warm_up() -> None:
 def fold(text: str) -> str:
     """NFKC and simplified Chinese; case is kept, since it marks the parts of identifiers.
 
-    Raised, lowered and fractional digits stay what they are: 5² is not 52.
+    Raised, lowered and fractional digits stay what they are: 5² is not 52. Invisible characters are left out.
     """
-    pieces = _KEPT_DIGITS.split(text)
+    pieces = _KEPT_DIGITS.split(text.translate(_INVISIBLE))
     return str(_simplify("".join(p if n % 2 else unicodedata.normalize("NFKC", p) for n, p in enumerate(pieces))))
 
 

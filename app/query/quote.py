@@ -19,7 +19,11 @@ SECOND_AT_LEAST = 0.85  # of the best quote's score: a weaker one is more likely
 COSINE_SHARE = 0.5  # the rest is the share of the question's terms that the span covers
 HEADING_WORTH = 0.1  # a heading alone names the answer and does not give it
 _HEADING = re.compile(r"#{1,6}[ \t][^\n]*")
-CHUNKS_AT_LEAST = 1_000  # a word that stands in the only chunk of a collection is not therefore common
+LIST_MAX_CHARS = 600
+_MARK = r"[ \t]*(?:\d{1,3}[.)、]|[-*+•])[ \t]*"
+_ITEM = re.compile(_MARK)
+_LIST = re.compile(rf"(?:\s*\n{_MARK}[^\n]+)+")
+CHUNKS_AT_LEAST = 50  # a word that stands in the only chunk of a collection is not therefore common
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +47,18 @@ def best(hits: Sequence[Hit], statistics: LexicalStatistics, asked: Asked, snaps
     support[[_HEADING.fullmatch(_text(s, read)) is not None for s in spans]] *= HEADING_WORTH
     order = np.argsort(-support, kind="stable")[:QUOTES_MAX].tolist()
     chosen = [n for n in order if support[n] >= SECOND_AT_LEAST * support[order[0]]]
-    quotes = tuple(Quote(read[(s := spans[n]).chunk_id], s.start_char, s.end_char, float(support[n])) for n in chosen)
+    quotes = tuple(_quote(read[spans[n].chunk_id], spans[n], float(support[n])) for n in chosen)
     of_hit = {i: set().union(*(w for s, w in zip(spans, words, strict=True) if s.chunk_id == i)) for i in read}
     return Evidence(quotes, max(_covered(terms, weights) for terms in of_hit.values()))
+
+
+def _quote(hit: Hit, span: SpanScore, score: float) -> Quote:
+    """The span, and where it leads into a list or ends within one, the rest of the list."""
+    rest = _LIST.match(hit.text, span.end_char)
+    lead_in = hit.text[span.start_char : span.end_char]
+    if rest and (lead_in.endswith((":", "：")) or _ITEM.match(lead_in.rpartition("\n")[2])):
+        return Quote(hit, span.start_char, min(rest.end(), span.end_char + LIST_MAX_CHARS), score)
+    return Quote(hit, span.start_char, span.end_char, score)
 
 
 def term_weights(statistics: LexicalStatistics) -> dict[str, float]:
