@@ -1,5 +1,6 @@
 """Documents in: one transaction each, nothing twice, nothing lost, nothing half-written."""
 
+import itertools
 import threading
 from pathlib import Path
 from typing import Any
@@ -231,3 +232,36 @@ def test_an_unknown_document_is_not_found(resources: Resources) -> None:
         store.delete(12345, resources)
     with pytest.raises(NotFound, match="12345"):
         store.set_state(12345, "disabled", resources)
+
+
+def test_a_collection_is_deleted_under_its_writers_without_a_deadlock(resources: Resources) -> None:
+    stop = threading.Event()
+    failures: list[Exception] = []
+
+    def write(number: int) -> None:
+        for turn in itertools.count():
+            if stop.is_set():
+                return
+            try:
+                text = f"Kettle {number} in turn {turn % 3}."
+                pipeline.ingest(Source(f"{number}.txt", "K", "text/plain", text), "k", resources)
+            except NotFound:
+                continue  # deleted between two steps: said so
+            except Exception as e:
+                failures.append(e)
+                return
+
+    threads = [threading.Thread(target=write, args=(n,)) for n in range(3)]
+    for thread in threads:
+        thread.start()
+    for _ in range(30):
+        with resources.database.write() as connection:
+            collections.delete(connection, "k")
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    with resources.database.write() as connection:
+        assert connection.execute(
+            "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
+        ).fetchone() == (0,)
