@@ -81,9 +81,10 @@ def build(settings: Settings) -> Resources:
     Raises ServiceFailed, UnsupportedServer, DatabaseUnavailable. Without a Valkey the answers come uncached.
     """
     url = services.database_url(settings)
-    if settings.database_url is None and not server.is_current(url):
+    if settings.database_url is not None:
+        server.require_ready(url)
+    elif not server.is_current(url):
         migrate.upgrade(url)
-    server.require_ready(url)
     database = Database(
         url, max_connections=settings.database_pool_max, timeout_seconds=settings.database_timeout_seconds
     )

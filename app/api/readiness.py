@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Literal
 
 from app.api.replies import ReadyReply
-from app.db import health
+from app.db import server
 from app.errors import RagledgerError
 from app.resources import Resources
 
@@ -22,7 +22,7 @@ def check(resources: Resources) -> ReadyReply:
     def reach() -> None:
         nonlocal migrated
         with resources.database.read() as connection:
-            migrated = health.migrated(connection)
+            migrated = server.migrated(connection)
 
     parts: dict[str, State] = {
         "database": _state("database", reach),

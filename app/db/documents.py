@@ -24,7 +24,6 @@ class Stored:
     title: str
     media_type: str
     metadata: Mapping[str, Any]
-    state: DocumentState
 
 
 @dataclass(frozen=True, slots=True)

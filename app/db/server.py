@@ -6,6 +6,7 @@ import psycopg
 from psycopg import Connection
 
 from app.db.pool import translated
+from app.db.sql import statement
 from app.errors import DatabaseUnavailable, UnsupportedServer
 
 REVISION = "0001"  # the newest migration; a test holds it against migrations/versions
@@ -23,11 +24,15 @@ def is_current(url: str) -> bool:
     """Whether the tables are this version's. Raises UnsupportedServer, DatabaseUnavailable."""
     with translated(), psycopg.connect(url, connect_timeout=10) as connection:
         require_supported(connection)
-        row = connection.execute("SELECT to_regclass('alembic_version')").fetchone()
-        if row is None or row[0] is None:
-            return False
-        versions = connection.execute("SELECT version_num FROM alembic_version").fetchall()
-        return versions == [(REVISION,)]
+        return migrated(connection)
+
+
+def migrated(connection: Connection[Any]) -> bool:
+    """Whether the tables that a connection sees are this version's."""
+    row = connection.execute(statement("server", "has_tables")).fetchone()
+    if row is None or not row[0]:
+        return False
+    return connection.execute(statement("server", "revisions")).fetchall() == [(REVISION,)]
 
 
 def require_supported(connection: Connection[Any]) -> None:
@@ -39,9 +44,7 @@ def require_supported(connection: Connection[Any]) -> None:
     require_server(connection.info.server_version)
     if (encoding := connection.info.parameter_status("server_encoding")) != "UTF8":
         raise UnsupportedServer(f"the database's encoding is {encoding}: ragledger needs UTF8")
-    row = connection.execute(
-        "SELECT coalesce(installed_version, default_version) FROM pg_available_extensions WHERE name = 'vector'"
-    ).fetchone()
+    row = connection.execute(statement("server", "pgvector_version")).fetchone()
     require_pgvector(row[0] if row else None)
 
 

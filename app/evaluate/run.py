@@ -82,7 +82,7 @@ def _case(gold: GoldQuestion, collection: Collection, resources: Resources) -> C
         }
         ranked = {name: _items(gold, found, values, snapshot) for name, values in ranks.items()}
     confidence = refuse.confidence(gold.question, found.hits, found.candidates, evidence.coverage)
-    return Case(gold, ranked, refused=confidence < refuse.THRESHOLD)
+    return Case(gold, ranked, refused=not refuse.answers(evidence.quotes, confidence))
 
 
 def _items(gold: GoldQuestion, found: Found, ranks: Ints, snapshot: Db) -> list[str]:

@@ -17,6 +17,8 @@ from app.records import Collection, Ingested, Source
 from app.resources import Resources
 
 _LOG = logging.getLogger(__name__)
+# of one document, so that the others go in; anything else would hit the next one too
+OWN_FAULTS = (UnreadableDocument, InvalidInput, EmbeddingFailed, Conflict)
 _ATTEMPTS = 50  # each waits for a writer that got through; only the database is asked again
 
 
@@ -28,7 +30,7 @@ def ingest_files(files: Iterable[tuple[Path, str]], name: str, resources: Resour
             read = load.read(path, source, resources.settings.document_max_bytes)
             collection = collection or open_collection(name, resources)  # not made for nothing but bad files
             yield _ingest(read, collection, resources)
-        except (UnreadableDocument, InvalidInput, EmbeddingFailed, Conflict) as e:
+        except OWN_FAULTS as e:
             _LOG.info("ingest.failed error=%s", type(e).__name__)
             yield Ingested(source, "failed", reason=str(e))
 

@@ -3,14 +3,13 @@
 import logging
 from collections.abc import Sequence
 
-from app.errors import Conflict, EmbeddingFailed, InvalidInput, UnreadableDocument
+from app.errors import InvalidInput
 from app.ingest import load
-from app.ingest.pipeline import ingest
+from app.ingest.pipeline import OWN_FAULTS, ingest
 from app.records import Ingested, Source
 from app.resources import Resources
 
 _LOG = logging.getLogger(__name__)
-_OWN_FAULTS = (InvalidInput, UnreadableDocument, EmbeddingFailed, Conflict)  # anything else would hit the next one too
 
 
 def ingest_text(source: Source, name: str, resources: Resources) -> Ingested:
@@ -31,6 +30,6 @@ def ingest_files(files: Sequence[tuple[str, bytes]], name: str, resources: Resou
 def _guarded(source: str, content: bytes, name: str, resources: Resources) -> Ingested:
     try:
         return ingest(load.from_bytes(source, content, resources.settings.document_max_bytes), name, resources)
-    except _OWN_FAULTS as e:
+    except OWN_FAULTS as e:
         _LOG.warning("ingest.failed bytes=%s error=%s", len(content), type(e).__name__)
         return Ingested(source, "failed", reason=str(e))

@@ -85,7 +85,7 @@ def find(asked: Asked, snapshot: Db, resources: Resources, timings: Timings) -> 
 def _answer(found: Found, evidence: Evidence, degraded: tuple[str, ...], timings: Timings) -> Answer:
     """The extractive answer of what was found, with checked citations, or a refusal."""
     confidence = refuse.confidence(found.asked.question.text, found.hits, found.candidates, evidence.coverage)
-    answered = bool(evidence.quotes) and confidence >= refuse.THRESHOLD
+    answered = refuse.answers(evidence.quotes, confidence)
     if answered:
         text, citations = cite.attach(cite.join(evidence.quotes), evidence.quotes)
     else:

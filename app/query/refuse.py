@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from app.records import Candidates, Floats, Hit
+from app.records import Candidates, Floats, Hit, Quote
 
 THRESHOLD = 0.5
 # (intercept, best span's cosine, coverage). Across languages no words agree, and cosines are lower.
@@ -30,6 +30,11 @@ def confidence(question: str, hits: Sequence[Hit], candidates: Candidates, cover
     intercept, cosine_weight, coverage_weight = SAME_LANGUAGE if same else ACROSS_LANGUAGES
     logit = intercept + cosine_weight * _best_cosine(candidates) + coverage_weight * coverage
     return 1 / (1 + math.exp(-logit))
+
+
+def answers(quotes: Sequence[Quote], confidence: float) -> bool:
+    """Whether to answer with what was found, rather than to refuse."""
+    return bool(quotes) and confidence >= THRESHOLD
 
 
 def text(question: str, nearest: Sequence[Hit]) -> str:

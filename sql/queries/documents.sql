@@ -1,5 +1,5 @@
 -- name: find
-SELECT id, version, content_sha256, splitting, title, media_type, metadata, state
+SELECT id, version, content_sha256, splitting, title, media_type, metadata
 FROM document WHERE collection_id = %(collection_id)s AND source = %(source)s;
 
 -- name: lock
