@@ -15,6 +15,7 @@ from sqlalchemy import (
     BigInteger,
     CheckConstraint,
     Column,
+    Computed,
     DateTime,
     Double,
     ForeignKey,
@@ -101,17 +102,30 @@ class EmbeddingSpace(SQLModel, table=True):
     created_at: datetime = _now()
 
 
+class WordList(SQLModel, table=True):
+    """Immutable: words that decide how text becomes tokens, known by their digest."""
+
+    __tablename__ = "word_list"
+    sha256: str = Field(sa_column=Column(Text, primary_key=True))
+    user_words: list[str] = Field(sa_column=Column(ARRAY(Text), nullable=False))
+    stop_words: list[str] = Field(sa_column=Column(ARRAY(Text), nullable=False))
+    created_at: datetime = _now()
+
+
 class Collection(SQLModel, table=True):
     __tablename__ = "collection"
     __table_args__ = (
         UniqueConstraint("name"),
         CheckConstraint("name <> ''", name="name"),
+        ForeignKeyConstraint(["word_list"], ["word_list.sha256"]),
     )
     id: int = _key()
     name: str = _text()
     space_id: int = _bigint(ForeignKey("embedding_space.id"))
     settings: dict[str, Any] = _json()
     revision: int = _bigint(server_default=literal("0"))
+    # the user and stop words its segments are tokenised with; none: no words of its own
+    word_list: str | None = _text(nullable=True)
     # part of every cache key: ids and revisions of two databases that share one Redis may be equal
     cache_scope: UUID = Field(sa_column=Column(Uuid, nullable=False, server_default=literal("gen_random_uuid()")))
     created_at: datetime = _now()
@@ -124,6 +138,11 @@ class Document(SQLModel, table=True):
         ForeignKeyConstraint(["collection_id"], ["collection.id"], ondelete="CASCADE"),
         _one_of("state", "state", "active", "disabled"),
         Index("document_id_idx", "id"),
+        Index(
+            "document_metadata_idx", "metadata", postgresql_using="gin", postgresql_ops={"metadata": "jsonb_path_ops"}
+        ),
+        # of its own operator class: the unique key finds prefixes only where the database's collation is C
+        Index("document_source_prefix_idx", "collection_id", "source", postgresql_ops={"source": "text_pattern_ops"}),
         Index("document_disabled_idx", "collection_id", "id", postgresql_where=literal("state = 'disabled'")),
     )
     collection_id: int = Field(sa_column=Column(BigInteger, primary_key=True))
@@ -154,6 +173,7 @@ class Chunk(SQLModel, table=True):
         UniqueConstraint("collection_id", "document_id", "ordinal", deferrable=True, initially="DEFERRED"),
         CheckConstraint("start_char >= 0 AND end_char > start_char", name="offsets"),
         Index("chunk_collection_id_text_sha256_idx", "collection_id", "text_sha256"),
+        Index("chunk_section_prefix_idx", "collection_id", "section", postgresql_ops={"section": "text_pattern_ops"}),
     )
     collection_id: int = Field(sa_column=Column(BigInteger, primary_key=True))
     id: int = _key()
@@ -217,7 +237,10 @@ class SpanEmbedding(SQLModel, table=True):
 
 
 class LexicalSegment(SQLModel, table=True):
-    """Immutable: the chunks of one ingest (or of several, merged), by ordinal, with their lengths in tokens."""
+    """The chunks of one ingest (or of several, merged), by ordinal, with their lengths in tokens.
+
+    Immutable but for `dead_count`, the number of its tombstones: it tells a reader whether those it knows are all.
+    """
 
     __tablename__ = "lexical_segment"
     __table_args__ = (ForeignKeyConstraint(["collection_id"], ["collection.id"], ondelete="CASCADE"),)
@@ -226,6 +249,8 @@ class LexicalSegment(SQLModel, table=True):
     tokenizer: str = _text()
     chunk_ids: list[int] = Field(sa_column=Column(ARRAY(BigInteger), nullable=False))
     lengths: list[int] = Field(sa_column=Column(ARRAY(Integer), nullable=False))
+    chunk_count: int = Field(sa_column=Column(Integer, Computed("cardinality(chunk_ids)", persisted=True)))
+    dead_count: int = _int(server_default=literal("0"))
     created_at: datetime = _now()
 
 
@@ -318,6 +343,7 @@ class QueryLog(SQLModel, table=True):
     __table_args__ = (
         ForeignKeyConstraint(["collection_id"], ["collection.id"], ondelete="CASCADE"),
         _one_of("kind", "kind", "search", "ask"),
+        _one_of("vector_scan", "vector_scan", "none", "exact", "hnsw"),
         Index("query_log_collection_id_at_idx", "collection_id", "at"),
         Index("query_log_id_idx", "id"),
         Index("query_log_at_idx", "at"),
@@ -329,10 +355,12 @@ class QueryLog(SQLModel, table=True):
     revision: int = _bigint()
     space_id: int | None = _bigint(nullable=True)
     question: str = _text()
+    tokenizer: str = _text(server_default=literal("''"))
     tokens: list[str] = Field(sa_column=Column(ARRAY(Text), nullable=False))
     embedding: Any = Field(sa_column=Column(VECTOR(), nullable=True))
     parameters: dict[str, Any] = _json()
     lexical: dict[str, Any] = _json()
+    vector_scan: str = _text(server_default=literal("'none'"))
     confidence: float | None = _double()
     source: str = _text()
     reason: str = _text(server_default=literal("''"))
@@ -343,7 +371,10 @@ class QueryLog(SQLModel, table=True):
 
 
 class QueryHit(SQLModel, table=True):
-    """One candidate of a query with all its scores. No foreign key to chunk: the ledger outlives it."""
+    """One candidate of a query with all its scores. No foreign key to chunk: the ledger outlives it.
+
+    `collapsed_into`: the picked chunk that stands for this one, a near duplicate or a neighbour it was merged with.
+    """
 
     __tablename__ = "query_hit"
     __table_args__ = (
@@ -365,10 +396,13 @@ class QueryHit(SQLModel, table=True):
     fused: float | None = _double()
     fused_rank: int = _int()
     span_cosine: float | None = _double()
+    coverage: float | None = _double()
+    rerank_score: float | None = _double()
     score: float | None = _double()
     rank: int = _int()
     picked: bool = Field(nullable=False, sa_column_kwargs={"server_default": literal("false")})
     cited: bool = Field(nullable=False, sa_column_kwargs={"server_default": literal("false")})
+    collapsed_into: int | None = _bigint(nullable=True)
 
 
 class EvalRun(SQLModel, table=True):
