@@ -20,6 +20,7 @@ Vector = NDArray[np.float32]  # (dim,), unit length
 SplitterName = Literal["fixed", "sentence", "semantic"]
 DocumentState = Literal["active", "disabled"]
 AnswerSource = Literal["qa", "corpus", "refusal"]
+FusionName = Literal["minmax_confidence", "minmax", "zscore", "rrf", "weighted_rrf", "score"]
 
 
 # --- spaces and collections ---------------------------------------------------------------------------------------
@@ -150,9 +151,11 @@ class Ranking:
 
     top_k: int = 8
     candidates: int = 100
+    fusion: FusionName = "minmax_confidence"
     vector_weight: float = 0.5
     bm25_weight: float = 0.5
     confidence_c0: float = 0.35
+    rrf_k: int = 60
     k1: float = 1.5
     b: float = 0.75
     rerank_depth: int = 20
@@ -221,7 +224,8 @@ class Recalled:
 class Candidates:
     """Recalled chunks with what each step made of them, all arrays (n,) in the order of `recalled.chunk_ids`.
 
-    `*_norm` and `confidence` are in [0, 1]; `fused` and `score` are comparable only within one question. `score` is
+    `*_norm` is what a path contributes before its weight, on the scale of the fusion (see `query/fuse.py`);
+    `confidence` is in [0, 1]; `fused` and `score` are comparable only within one question. `score` is
     `fused` plus the rerank's bonus. `span_cosine` is NaN below the rerank depth and without spans. Ranks count from 1.
     """
 

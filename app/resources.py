@@ -48,13 +48,14 @@ class Resources:
         return Ranking(
             top_k=s.top_k,
             candidates=s.candidates,
+            fusion=s.fusion,
             vector_weight=s.vector_weight,
             bm25_weight=s.bm25_weight,
             rerank_depth=s.rerank_depth,
             rerank_weight=s.rerank_weight,
         )
 
-    def ranking_with(self, **changes: float | None) -> Ranking:
+    def ranking_with(self, **changes: float | str | None) -> Ranking:
         """The configured defaults with the changes that are not None."""
         given: dict[str, Any] = {name: value for name, value in changes.items() if value is not None}
         return replace(self.ranking, **given)

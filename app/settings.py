@@ -30,6 +30,9 @@ class Settings(BaseSettings):
 
     top_k: int = Field(8, ge=1, le=100, description="Hits returned")
     candidates: int = Field(100, ge=1, le=1_000, description="Candidates taken from each recall path")
+    fusion: Literal["minmax_confidence", "minmax", "zscore", "rrf", "weighted_rrf", "score"] = Field(
+        "minmax_confidence", description="How the scores of both paths become one"
+    )
     vector_weight: float = Field(0.5, ge=0, le=1, description="Weight of the vector path in fusion")
     bm25_weight: float = Field(0.5, ge=0, le=1, description="Weight of the BM25 path in fusion")
     rerank_depth: int = Field(20, ge=0, le=200, description="Fused candidates reranked by their best span; 0: off")

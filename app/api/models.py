@@ -14,7 +14,7 @@ from pydantic_core import PydanticCustomError
 from werkzeug.datastructures import FileStorage as SentFile
 
 from app.api.texts import BIGINT_MAX, CollectionName, Id, Metadata, SourceName, Text, source_name
-from app.records import DocumentState, Question, Ranking, Source
+from app.records import DocumentState, FusionName, Question, Ranking, Source
 
 _DEFAULTS = Ranking()
 
@@ -125,11 +125,18 @@ class SearchBody(Body):
     candidates: int = Field(
         _DEFAULTS.candidates, ge=1, le=1_000, description="Taken from each recall path", json_schema_extra=_setting
     )
+    fusion: FusionName = Field(
+        _DEFAULTS.fusion, description="How the scores of both paths become one", json_schema_extra=_setting
+    )
     vector_weight: Ratio = Field(_DEFAULTS.vector_weight, json_schema_extra=_setting)
     bm25_weight: Ratio = Field(_DEFAULTS.bm25_weight, json_schema_extra=_setting)
     confidence_c0: float = Field(
         _DEFAULTS.confidence_c0, ge=0.01, le=1, allow_inf_nan=False, description="Share of the reachable BM25 at which "
         "the BM25 path has its full weight", json_schema_extra=_setting,
+    )  # fmt: skip
+    rrf_k: int = Field(
+        _DEFAULTS.rrf_k, ge=1, le=1_000, description="Ranks count as 1 / (rrf_k + rank) in rrf and weighted_rrf",
+        json_schema_extra=_setting,
     )  # fmt: skip
     k1: float = Field(_DEFAULTS.k1, ge=0, le=10, allow_inf_nan=False, json_schema_extra=_setting)
     b: Ratio = Field(_DEFAULTS.b, json_schema_extra=_setting)

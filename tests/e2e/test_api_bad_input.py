@@ -31,6 +31,8 @@ BODIES: list[tuple[str, dict[str, Any], str, list[Any]]] = [
     ("/search", QUESTION, "candidates", [0, 1_001, "9", None]),
     ("/search", QUESTION, "vector_weight", [-0.1, 1.1, "1", NAN, True, None]),
     ("/search", QUESTION | {"bm25_weight": 0}, "vector_weight", [0]),
+    ("/search", QUESTION, "fusion", ["", "RRF", "magic", 1, None]),
+    ("/search", QUESTION, "rrf_k", [0, 1_001, 1.5, "60"]),
     ("/search", QUESTION, "rerank_depth", [-1, 201, 1.5]),
     ("/search", QUESTION, "rerank_weight", [-1, 11, INFINITY, None]),
     ("/search", QUESTION, "k1", [-1, -INFINITY, 10**400]),
