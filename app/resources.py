@@ -1,7 +1,7 @@
 """Every long-lived client of a process, built once from Settings. Build after a fork, not before."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,9 +11,10 @@ from app import services
 from app.clients.cache import AnswerCache
 from app.clients.embedder import Embedder
 from app.clients.embedder.builtin import BuiltinEmbedder
-from app.db import migrate, server
+from app.db import migrate, replicas, server
 from app.db.pool import Database
 from app.db.postings import SegmentCache
+from app.db.replicas import Replica
 from app.errors import ServiceFailed
 from app.records import Ranking, Splitting
 from app.settings import Settings
@@ -79,18 +80,28 @@ def opened(settings: Settings) -> Iterator[Resources]:
 def build(settings: Settings) -> Resources:
     """Connect to the configured or embedded PostgreSQL and Valkey; tables of the embedded one are brought up to date.
 
-    Raises ServiceFailed, UnsupportedServer, DatabaseUnavailable. Without a Valkey the answers come uncached.
+    Raises ServiceFailed, UnsupportedServer, DatabaseUnavailable. Without a Valkey the answers come uncached, without
+    the replicas the primary answers.
     """
     url = services.database_url(settings)
     if settings.database_url is not None:
         server.require_ready(url)
     elif not server.is_current(url):
         migrate.upgrade(url)
-    database = Database(
-        url, max_connections=settings.database_pool_max, timeout_seconds=settings.database_timeout_seconds
-    )
+    database = _database(url, settings)
     cache = AnswerCache(_redis_url(settings), timeout_seconds=settings.redis_timeout_seconds)
     return Resources(settings, database, cache, SegmentCache(settings.postings_cache_bytes))
+
+
+def _database(url: str, settings: Settings) -> Database:
+    connections, seconds = settings.database_pool_max, settings.database_timeout_seconds
+    standbys: Sequence[Replica] = ()
+    if (read_url := settings.database_read_url) is not None:
+        cluster = server.cluster(url)
+        standbys = replicas.opened(
+            read_url.get_secret_value(), cluster, max_connections=connections, timeout_seconds=seconds
+        )
+    return Database(url, max_connections=connections, timeout_seconds=seconds, replicas=standbys)
 
 
 def _redis_url(settings: Settings) -> str | None:

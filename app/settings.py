@@ -17,6 +17,9 @@ class Settings(BaseSettings):
 
     ragledger_home: Path = Field(Path("var"), description="Data folder: embedded services, converted model")
     database_url: SecretStr | None = Field(None, description="PostgreSQL 15 to 18, pgvector >= 0.8; unset: embedded")
+    database_read_url: SecretStr | None = Field(
+        None, description="Replicas that may answer reads: postgresql://u:p@host1,host2/db; unset: none"
+    )
     redis_url: SecretStr | None = Field(None, description="Redis or Valkey; unset: embedded Valkey")
 
     collection: str = Field("default", min_length=1, max_length=200, description="Collection used when none is named")
@@ -57,7 +60,7 @@ class Settings(BaseSettings):
     request_max_bytes: int = Field(25_000_000, ge=1_000, description="Largest HTTP request body, bytes")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Log level")
 
-    @field_validator("database_url")
+    @field_validator("database_url", "database_read_url")
     @classmethod
     def _is_postgresql(cls, url: SecretStr | None) -> SecretStr | None:
         return _with_scheme(url, "postgresql://", "postgres://")

@@ -1,5 +1,6 @@
 """`/collections`."""
 
+from functools import partial
 from http import HTTPStatus
 
 from flask import Response
@@ -19,8 +20,7 @@ _MISSING = documented(HTTPStatus.NOT_FOUND)
 @blueprint.get("/collections", responses={HTTPStatus.OK: CollectionsReply})
 def listed() -> Response:
     """All collections, by name."""
-    with resources().database.read() as connection:
-        found = collections.names(connection)
+    found = resources().database.read_anywhere(collections.names)
     summaries = [CollectionSummary(name=name, revision=revision, documents=n) for name, revision, n in found]
     return reply(CollectionsReply(collections=summaries))
 
@@ -28,14 +28,14 @@ def listed() -> Response:
 @blueprint.get("/collections/<path:name>", responses={HTTPStatus.OK: CollectionReply, **_MISSING})
 def get(path: CollectionPath) -> Response:
     """One collection with its settings."""
-    with resources().database.read() as connection:
-        return reply(CollectionReply.of(collections.get(connection, path.name)))
+    found = resources().database.read_anywhere(partial(collections.get, name=path.name))
+    return reply(CollectionReply.of(found))
 
 
 @blueprint.delete("/collections/<path:name>", responses={HTTPStatus.NO_CONTENT: None, **_MISSING})
 def delete(path: CollectionPath) -> Response:
     """Delete a collection with its documents, curated pairs and ledger."""
-    with resources().database.write() as connection:
+    with resources().database.write(unhurried=True) as connection:
         collections.get(connection, path.name)
         collections.delete(connection, path.name)
     return no_content()

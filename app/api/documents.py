@@ -1,5 +1,6 @@
 """`/documents`: add, list, read, disable, delete. `POST /ingest` is a short name of `POST /documents`."""
 
+from functools import partial
 from http import HTTPStatus
 
 from flask import Response, request
@@ -21,7 +22,9 @@ from app.api.replies import (
     reply,
 )
 from app.db import collections, documents
+from app.db.pool import Db
 from app.ingest import store, uploads
+from app.records import Chunk, Document
 
 blueprint = openapi.blueprint("documents", __name__)
 
@@ -65,9 +68,12 @@ def _add_files(upload: Upload) -> Response:
 @blueprint.get("/documents", responses={HTTPStatus.OK: DocumentsReply, **_MISSING})
 def listed(query: Page) -> Response:
     """A page of a collection's documents, by id."""
-    with resources().database.read() as connection:
+
+    def read(connection: Db) -> list[Document]:
         collection = collections.get(connection, query.collection or resources().settings.collection)
-        found = documents.listed(connection, collection.id, after=query.after, limit=query.limit + 1)
+        return documents.listed(connection, collection.id, after=query.after, limit=query.limit + 1)
+
+    found = resources().database.read_anywhere(read)
     page = [DocumentReply.model_validate(document) for document in found[: query.limit]]
     return reply(DocumentsReply(documents=page, next_after=page[-1].id if len(found) > query.limit else None))
 
@@ -75,16 +81,19 @@ def listed(query: Page) -> Response:
 @blueprint.get("/documents/<document_id>", responses={HTTPStatus.OK: DocumentReply, **_MISSING})
 def get(path: DocumentPath) -> Response:
     """One document."""
-    with resources().database.read() as connection:
-        return reply(DocumentReply.model_validate(documents.get(connection, path.document_id)))
+    found = resources().database.read_anywhere(partial(documents.get, document_id=path.document_id))
+    return reply(DocumentReply.model_validate(found))
 
 
 @blueprint.get("/documents/<document_id>/chunks", responses={HTTPStatus.OK: ChunksReply, **_MISSING})
 def chunks(path: DocumentPath, query: ChunkPage) -> Response:
     """A page of a document's chunks, in order."""
-    with resources().database.read() as connection:
+
+    def read(connection: Db) -> list[tuple[int, Chunk]]:
         documents.get(connection, path.document_id)
-        found = documents.chunk_page(connection, path.document_id, after=query.after, limit=query.limit + 1)
+        return documents.chunk_page(connection, path.document_id, after=query.after, limit=query.limit + 1)
+
+    found = resources().database.read_anywhere(read)
     page = [ChunkReply.of(chunk_id, chunk) for chunk_id, chunk in found[: query.limit]]
     return reply(ChunksReply(chunks=page, next_after=page[-1].ordinal if len(found) > query.limit else None))
 

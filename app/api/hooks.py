@@ -6,14 +6,16 @@ import time
 from uuid import uuid4
 
 from flask import Flask, Response, request
-from werkzeug.exceptions import Forbidden
+from werkzeug.exceptions import BadRequest, Forbidden
 
 from app import log
 from app.api.context import resources
+from app.db import positions
 
 _LOG = logging.getLogger(__name__)
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
+_POSITION = "Ragledger-Position"
 _ASKING = {"/search"}  # a GET that costs work and leaves rows
 _HEADERS = {
     "Cache-Control": "no-store",
@@ -23,11 +25,18 @@ _HEADERS = {
 }
 
 
+class BadPosition(BadRequest):
+    """The position in the header is none."""
+
+    field = _POSITION
+
+
 def register(app: Flask) -> None:
     """Install the hooks."""
     app.before_request(_begin)
     app.before_request(_refuse_other_hosts)
     app.before_request(_refuse_other_sites)
+    app.before_request(_take_position)
     app.after_request(_finish)
     app.teardown_request(_forget)
 
@@ -38,6 +47,8 @@ def _begin() -> None:
     request.environ["ragledger.request_id"] = request_id
     request.environ["ragledger.started"] = time.perf_counter()
     log.request_id.set(request_id)
+    positions.asked.set(0)
+    positions.written.set(0)
 
 
 def _refuse_other_hosts() -> None:
@@ -63,10 +74,21 @@ def _refuse_other_sites() -> None:
     raise Forbidden("a browser sent this from a page of another site")
 
 
+def _take_position() -> None:
+    """The caller wants to see at least what the request wrote whose reply carried this."""
+    if (given := request.headers.get(_POSITION)) is not None:
+        try:
+            positions.asked.set(positions.parse(given))
+        except ValueError as e:
+            raise BadPosition(str(e)) from e
+
+
 def _finish(response: Response) -> Response:
     for name, value in _HEADERS.items():
         response.headers.setdefault(name, value)
     response.headers["X-Request-ID"] = request.environ["ragledger.request_id"]
+    if written := positions.written.get():
+        response.headers[_POSITION] = positions.tell(written)
     route = request.url_rule.rule if request.url_rule else "-"
     elapsed_ms = (time.perf_counter() - request.environ["ragledger.started"]) * 1000
     arguments = (request.method, route, response.status_code, elapsed_ms)

@@ -1,5 +1,6 @@
 """`/qa-pairs`: curated questions and their answers."""
 
+from functools import partial
 from http import HTTPStatus
 
 from flask import Response
@@ -10,7 +11,9 @@ from app.api.models import Page, QaPairBody, QaPairPatch, QaPairPath
 from app.api.problems import documented
 from app.api.replies import QaPairReply, QaPairsReply, no_content, reply
 from app.db import collections, qa_pairs
+from app.db.pool import Db
 from app.query import qa
+from app.records import QaPair
 
 blueprint = openapi.blueprint("qa_pairs", __name__)
 
@@ -28,9 +31,12 @@ def add(body: QaPairBody) -> Response:
 @blueprint.get("/qa-pairs", responses={HTTPStatus.OK: QaPairsReply, **_MISSING})
 def listed(query: Page) -> Response:
     """A page of a collection's pairs, by id."""
-    with resources().database.read() as connection:
+
+    def read(connection: Db) -> list[QaPair]:
         collection = collections.get(connection, query.collection or resources().settings.collection)
-        found = qa_pairs.listed(connection, collection.id, after=query.after, limit=query.limit + 1)
+        return qa_pairs.listed(connection, collection.id, after=query.after, limit=query.limit + 1)
+
+    found = resources().database.read_anywhere(read)
     page = [QaPairReply.model_validate(pair) for pair in found[: query.limit]]
     return reply(QaPairsReply(qa_pairs=page, next_after=page[-1].id if len(found) > query.limit else None))
 
@@ -38,8 +44,8 @@ def listed(query: Page) -> Response:
 @blueprint.get("/qa-pairs/<qa_pair_id>", responses={HTTPStatus.OK: QaPairReply, **_MISSING})
 def get(path: QaPairPath) -> Response:
     """One pair."""
-    with resources().database.read() as connection:
-        return reply(QaPairReply.model_validate(qa_pairs.get(connection, path.qa_pair_id)))
+    found = resources().database.read_anywhere(partial(qa_pairs.get, qa_pair_id=path.qa_pair_id))
+    return reply(QaPairReply.model_validate(found))
 
 
 @blueprint.patch("/qa-pairs/<qa_pair_id>", responses={HTTPStatus.OK: QaPairReply, **_REFUSED})

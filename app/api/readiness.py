@@ -2,9 +2,8 @@
 
 import logging
 from collections.abc import Callable
-from typing import Literal
 
-from app.api.replies import ReadyReply
+from app.api.replies import PartState, ReadyReply
 from app.db import server
 from app.errors import RagledgerError
 from app.resources import Resources
@@ -12,11 +11,9 @@ from app.resources import Resources
 _LOG = logging.getLogger(__name__)
 _NEEDED = {"database", "migrations"}
 
-State = Literal["ok", "unavailable"]
-
 
 def check(resources: Resources) -> ReadyReply:
-    """The state of each part. Database and tables are needed; without cache or embedder the service degrades."""
+    """The state of each part. Database and tables are needed; without another one the service degrades."""
     migrated = False
 
     def reach() -> None:
@@ -24,17 +21,18 @@ def check(resources: Resources) -> ReadyReply:
         with resources.database.read() as connection:
             migrated = server.migrated(connection)
 
-    parts: dict[str, State] = {
+    parts: dict[str, PartState] = {
         "database": _state("database", reach),
         "migrations": "ok" if migrated else "unavailable",
         "cache": _state("cache", resources.cache.ping),
         "embedder": _state("embedder", lambda: resources.embedder.embed_questions(["ready"])),
+        **resources.database.replica_states(),
     }
-    away = {name for name, state in parts.items() if state != "ok"}
+    away = {name for name, state in parts.items() if state == "unavailable"}
     return ReadyReply(status="unavailable" if away & _NEEDED else "degraded" if away else "ok", parts=parts)
 
 
-def _state(part: str, ask: Callable[[], object]) -> State:
+def _state(part: str, ask: Callable[[], object]) -> PartState:
     try:
         ask()
     except RagledgerError as e:

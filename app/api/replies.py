@@ -292,8 +292,11 @@ class LiveReply(Reply):
     status: Literal["ok"] = "ok"
 
 
+PartState = Literal["ok", "behind", "unavailable"]  # behind: a replica that lacks what this process wrote
+
+
 class ReadyReply(Reply):
-    """Whether questions can be answered. Without the cache or the embedder they are, less well: `degraded`."""
+    """Whether questions can be answered. Without cache, embedder or replica they are, less well: `degraded`."""
 
     status: Literal["ok", "degraded", "unavailable"]
-    parts: dict[str, Literal["ok", "unavailable"]]
+    parts: dict[str, PartState]

@@ -65,8 +65,10 @@ def bump(connection: Db, collection_id: int) -> int:
 
 
 def delete(connection: Db, name: str) -> bool:
-    """Delete a collection with all that belongs to it, after its writers are done. Returns whether there was one."""
-    connection.execute(statement("collections", "unhurried"))
+    """Delete a collection with all that belongs to it, after its writers are done. Returns whether there was one.
+
+    A large collection takes longer than a search may: the caller's transaction is `unhurried`.
+    """
     connection.execute(statement("collections", "lock_for_deletion"), {"name": name})
     return connection.execute(statement("collections", "delete"), {"name": name}).rowcount > 0
 

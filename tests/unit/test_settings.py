@@ -16,6 +16,7 @@ from app.settings import Settings
         ("TOP_K", "many"),
         ("DATABASE_URL", "secret-nonsense"),
         ("DATABASE_URL", "mysql://u:secret@h/d"),
+        ("DATABASE_READ_URL", "mysql://u:secret@h/d"),
         ("REDIS_URL", "http://secret"),
         ("PORT", "70000"),
         ("SPLITTER", "magic"),
@@ -32,6 +33,7 @@ def test_a_wrong_setting_ends_the_command_with_its_name(name: str, value: str, m
 
 def test_secrets_are_not_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DATABASE_URL", "postgresql://u:hidden@localhost/d")
+    monkeypatch.setenv("DATABASE_READ_URL", "postgresql://u:hidden@one,two/d")
     result = CliRunner().invoke(main, ["settings"])
     assert result.exit_code == 0
     assert "DATABASE_URL" in result.output
