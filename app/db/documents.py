@@ -87,13 +87,13 @@ def listed(connection: Db, collection_id: int, *, after: int, limit: int) -> lis
 
 def lock_by_id(connection: Db, document_id: int) -> tuple[int, DocumentState]:
     """(collection id, state) of a document, locked until the transaction ends, its collection held. Raises NotFound."""
-    found = connection.execute(statement("documents", "collection_of"), {"document_id": document_id}).fetchone()
-    if found is not None:
+    values = {"document_id": document_id}
+    if found := connection.execute(statement("documents", "collection_of"), values).fetchone():
         collections.hold(connection, found[0])
-    row = connection.execute(statement("documents", "lock_by_id"), {"document_id": document_id}).fetchone()
-    if row is None:
-        raise NotFound(f"no document has the id {document_id}")
-    return row[0], row[1]
+        values["collection_id"] = found[0]
+        if row := connection.execute(statement("documents", "lock_by_id"), values).fetchone():
+            return found[0], row[0]
+    raise NotFound(f"no document has the id {document_id}")
 
 
 def set_state(connection: Db, collection_id: int, document_id: int, state: DocumentState) -> None:

@@ -45,13 +45,13 @@ def lock(connection: Db, qa_pair_id: int) -> tuple[int, str, str, DocumentState]
 
     Raises NotFound.
     """
-    found = connection.execute(statement("qa_pairs", "collection_of"), {"qa_pair_id": qa_pair_id}).fetchone()
-    if found is not None:
+    values = {"qa_pair_id": qa_pair_id}
+    if found := connection.execute(statement("qa_pairs", "collection_of"), values).fetchone():
         collections.hold(connection, found[0])
-    row = connection.execute(statement("qa_pairs", "lock"), {"qa_pair_id": qa_pair_id}).fetchone()
-    if row is None:
-        raise NotFound(f"no question/answer pair has the id {qa_pair_id}")
-    return cast("tuple[int, str, str, DocumentState]", row)
+        values["collection_id"] = found[0]
+        if row := connection.execute(statement("qa_pairs", "lock"), values).fetchone():
+            return cast("tuple[int, str, str, DocumentState]", (found[0], *row))
+    raise NotFound(f"no question/answer pair has the id {qa_pair_id}")
 
 
 def update(connection: Db, collection_id: int, qa_pair_id: int, values: dict[str, Any]) -> None:

@@ -24,7 +24,9 @@ ORDER BY p.id LIMIT %(limit)s;
 SELECT collection_id FROM qa_pair WHERE id = %(qa_pair_id)s;
 
 -- name: lock
-SELECT collection_id, question, answer, state FROM qa_pair WHERE id = %(qa_pair_id)s FOR UPDATE;
+SELECT question, answer, state FROM qa_pair
+WHERE collection_id = %(collection_id)s AND id = %(qa_pair_id)s
+FOR UPDATE;
 
 -- name: update
 UPDATE qa_pair SET question = %(question)s, normalized_question = %(normalized_question)s, answer = %(answer)s,
