@@ -1,6 +1,7 @@
 # The list of commands. `make` alone prints it.
 SHELL := /bin/sh
 VENV := .venv
+EXTRAS := dev
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c .ci/constraints.txt
 # the first Python that is new enough
@@ -9,7 +10,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 DIR ?= app/samples/documents
 COLLECTION ?= default
 
-.PHONY: help demo test lint format bench eval eval-public ingest serve psql migrate settings start stop clean
+.PHONY: help demo test test-st lint format bench eval eval-public ingest serve psql migrate settings start stop clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -22,7 +23,7 @@ $(VENV)/.installed: pyproject.toml .ci/constraints.txt
 	@touch $@
 
 $(VENV)/.developing: $(VENV)/.installed
-	@$(PIP) -e '.[dev]'
+	@$(PIP) -e '.[$(EXTRAS)]'
 	@touch $@
 
 demo: $(VENV)/.installed ## start everything on this machine, ingest the samples, search and ask
@@ -31,6 +32,10 @@ demo: $(VENV)/.installed ## start everything on this machine, ingest the samples
 
 test: $(VENV)/.developing ## the whole test suite, on servers of its own
 	@$(BIN)/pytest
+
+test-st: ## the tests of the local cross-encoder, with torch, in an environment of their own (.venv-st)
+	@$(MAKE) --no-print-directory VENV=.venv-st EXTRAS=dev,st .venv-st/.developing
+	@.venv-st/bin/pytest tests/integration/test_cross_encoder.py
 
 lint: $(VENV)/.developing ## style, types and import rules
 	@$(BIN)/ruff format --check .
@@ -75,5 +80,5 @@ stop: $(VENV)/.installed ## stop them
 
 clean: ## stop the embedded services, remove what can be made again; data in var/ stays
 	@test ! -x $(BIN)/ragledger || $(BIN)/ragledger services stop || echo "the embedded services could not be stopped"
-	@rm -rf $(VENV) *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) .venv-st *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	@find app tests migrations -name __pycache__ -type d -prune -exec rm -rf {} +

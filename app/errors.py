@@ -38,6 +38,14 @@ class EmbedderUnavailable(RagledgerError):
     """The embedder did not answer."""
 
 
+class RerankerUnavailable(RagledgerError):
+    """The reranker did not answer in time, or cannot be loaded. Callers go on in the fused order."""
+
+
+class RerankingFailed(RagledgerError):
+    """The reranker answered, but not with usable scores (count, index, NaN). Callers go on in the fused order."""
+
+
 class CacheUnavailable(RagledgerError):
     """Redis did not answer. Callers go on without the cache."""
 

@@ -21,6 +21,7 @@ SplitterName = Literal["fixed", "sentence", "semantic"]
 DocumentState = Literal["active", "disabled"]
 AnswerSource = Literal["qa", "corpus", "refusal"]
 FusionName = Literal["minmax_confidence", "minmax", "zscore", "rrf", "weighted_rrf", "score"]
+RerankerName = Literal["spans", "none", "overlap", "cross-encoder", "http"]
 
 
 # --- spaces and collections ---------------------------------------------------------------------------------------
@@ -158,8 +159,11 @@ class Ranking:
     rrf_k: int = 60
     k1: float = 1.5
     b: float = 0.75
+    reranker: RerankerName = "spans"
     rerank_depth: int = 20
     rerank_weight: float = 0.3
+    rerank_coverage_weight: float = 0.0
+    rerank_min_score: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +230,9 @@ class Candidates:
 
     `*_norm` is what a path contributes before its weight, on the scale of the fusion (see `query/fuse.py`);
     `confidence` is in [0, 1]; `fused` and `score` are comparable only within one question. `score` is
-    `fused` plus the rerank's bonus. `span_cosine` is NaN below the rerank depth and without spans. Ranks count from 1.
+    `fused` plus the rerank's bonus. `span_cosine`, `coverage` (of the question's terms, 0 to 1) and `rerank_score`
+    are NaN below the rerank depth and where they were not read. Ranks count from 1. `reranked_by` names the method
+    and its model, "" where the order is the fused one.
     """
 
     recalled: Recalled
@@ -236,8 +242,11 @@ class Candidates:
     fused: Floats
     fused_rank: Ints
     span_cosine: Floats
+    coverage: Floats
+    rerank_score: Floats
     score: Floats
     rank: Ints
+    reranked_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,6 +271,8 @@ class Hit:
     bm25_norm: float
     fused: float
     span_cosine: float | None
+    coverage: float | None
+    rerank_score: float | None
     score: float
 
 

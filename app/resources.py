@@ -11,12 +11,15 @@ from app import services
 from app.clients.cache import AnswerCache
 from app.clients.embedder import Embedder
 from app.clients.embedder.builtin import BuiltinEmbedder
+from app.clients.reranker import Reranker, cross_encoder
+from app.clients.reranker.cross_encoder import CrossEncoderReranker
+from app.clients.reranker.http import HttpReranker
 from app.db import migrate, replicas, server
 from app.db.pool import Database
 from app.db.postings import SegmentCache
 from app.db.replicas import Replica
-from app.errors import ServiceFailed
-from app.records import Ranking, Splitting
+from app.errors import InvalidInput, ServiceFailed
+from app.records import Ranking, RerankerName, Splitting
 from app.settings import Settings
 
 _LOG = logging.getLogger(__name__)
@@ -36,6 +39,36 @@ class Resources:
         """The configured embedder; the built-in one converts its weights at the first use."""
         return BuiltinEmbedder(self.settings.ragledger_home / "models", self.settings.embed_threads)
 
+    def reranker(self, name: RerankerName) -> Reranker | None:
+        """The model behind a method, None where the method has none. Raises InvalidInput where it is not set up."""
+        if name == "cross-encoder":
+            return self._cross_encoder
+        return self._http_reranker if name == "http" else None
+
+    @cached_property
+    def _cross_encoder(self) -> Reranker:
+        s = self.settings
+        if s.reranker_model is None:
+            raise InvalidInput("reranker", "cross-encoder needs the setting RERANKER_MODEL")
+        if not cross_encoder.is_installed():
+            raise InvalidInput("reranker", "cross-encoder needs sentence-transformers: pip install 'ragledger[st]'")
+        return CrossEncoderReranker(
+            s.reranker_model, max_tokens=s.reranker_max_tokens, timeout_seconds=s.reranker_timeout_seconds
+        )
+
+    @cached_property
+    def _http_reranker(self) -> Reranker:
+        s = self.settings
+        if s.reranker_url is None:
+            raise InvalidInput("reranker", "http needs the setting RERANKER_URL")
+        return HttpReranker(
+            s.reranker_url,
+            protocol=s.reranker_protocol or ("jina" if s.reranker_model else "tei"),
+            model=s.reranker_model,
+            api_key=s.reranker_api_key.get_secret_value() if s.reranker_api_key else None,
+            timeout_seconds=s.reranker_timeout_seconds,
+        )
+
     @property
     def splitting(self) -> Splitting:
         """How a new collection splits its documents."""
@@ -52,8 +85,11 @@ class Resources:
             fusion=s.fusion,
             vector_weight=s.vector_weight,
             bm25_weight=s.bm25_weight,
+            reranker=s.reranker,
             rerank_depth=s.rerank_depth,
             rerank_weight=s.rerank_weight,
+            rerank_coverage_weight=s.rerank_coverage_weight,
+            rerank_min_score=s.rerank_min_score,
         )
 
     def ranking_with(self, **changes: float | str | None) -> Ranking:

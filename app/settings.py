@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr, field_validator
+from pydantic import Field, SecretStr, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -38,8 +38,33 @@ class Settings(BaseSettings):
     )
     vector_weight: float = Field(0.5, ge=0, le=1, description="Weight of the vector path in fusion")
     bm25_weight: float = Field(0.5, ge=0, le=1, description="Weight of the BM25 path in fusion")
-    rerank_depth: int = Field(20, ge=0, le=200, description="Fused candidates reranked by their best span; 0: off")
-    rerank_weight: float = Field(0.3, ge=0, le=10, description="Weight of the best span's normalised cosine")
+    reranker: Literal["spans", "none", "overlap", "cross-encoder", "http"] = Field(
+        "spans", description="What reranks the best fused candidates"
+    )
+    rerank_depth: int = Field(20, ge=0, le=200, description="Fused candidates reranked; 0: off")
+    rerank_weight: float = Field(0.3, ge=0, le=10, description="Weight of the normalised rerank score")
+    rerank_coverage_weight: float = Field(
+        0.0, ge=0, le=1, description="What the best span's share of the question's words adds to its cosine"
+    )
+    rerank_min_score: float | None = Field(
+        None, allow_inf_nan=False, description="Least rerank score of a hit, on the reranker's scale; unset: any"
+    )
+    reranker_model: str | None = Field(
+        None, min_length=1, description="Model of the reranker: a name, or for cross-encoder also a local folder"
+    )
+    reranker_max_tokens: int = Field(
+        512, ge=16, le=32_768, description="Question and text together that the cross-encoder reads, tokens"
+    )
+    reranker_url: str | None = Field(
+        None, validate_default=True, description="Address of POST /rerank for RERANKER=http, path and all"
+    )
+    reranker_protocol: Literal["tei", "jina"] | None = Field(
+        None, description="tei, or jina (vLLM, Infinity, Jina, Cohere); unset: jina where RERANKER_MODEL is set"
+    )
+    reranker_api_key: SecretStr | None = Field(None, description="Bearer token for RERANKER_URL")
+    reranker_timeout_seconds: float = Field(
+        5, gt=0, le=600, description="Longest wait for the reranker before going on in the fused order"
+    )
     question_max_chars: int = Field(2_000, ge=10, le=100_000, description="Longest question accepted, characters")
 
     answer_cache_seconds: int = Field(3_600, ge=0, description="Life of a cached answer; 0: no cache")
@@ -64,6 +89,20 @@ class Settings(BaseSettings):
     @classmethod
     def _is_postgresql(cls, url: SecretStr | None) -> SecretStr | None:
         return _with_scheme(url, "postgresql://", "postgres://")
+
+    @field_validator("reranker_url")
+    @classmethod
+    def _is_http(cls, url: str | None, info: ValidationInfo) -> str | None:
+        if url is None:
+            if info.data.get("reranker") == "http":
+                raise ValueError("is needed by RERANKER=http")
+            return None
+        parts = urlsplit(url)
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            raise ValueError("must begin with http:// or https:// and name a host")
+        if parts.username is not None:
+            raise ValueError("must not hold credentials: they belong in RERANKER_API_KEY")
+        return url
 
     @field_validator("redis_url")
     @classmethod

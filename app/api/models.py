@@ -14,7 +14,7 @@ from pydantic_core import PydanticCustomError
 from werkzeug.datastructures import FileStorage as SentFile
 
 from app.api.texts import BIGINT_MAX, CollectionName, Id, Metadata, SourceName, Text, source_name
-from app.records import DocumentState, FusionName, Question, Ranking, Source
+from app.records import DocumentState, FusionName, Question, Ranking, RerankerName, Source
 
 _DEFAULTS = Ranking()
 
@@ -140,11 +140,22 @@ class SearchBody(Body):
     )  # fmt: skip
     k1: float = Field(_DEFAULTS.k1, ge=0, le=10, allow_inf_nan=False, json_schema_extra=_setting)
     b: Ratio = Field(_DEFAULTS.b, json_schema_extra=_setting)
+    reranker: RerankerName = Field(
+        _DEFAULTS.reranker, description="What reranks the best fused candidates", json_schema_extra=_setting
+    )
     rerank_depth: int = Field(
-        _DEFAULTS.rerank_depth, ge=0, le=200, description="Candidates reranked by their best span; 0: none",
+        _DEFAULTS.rerank_depth, ge=0, le=200, description="Fused candidates reranked; 0: none",
         json_schema_extra=_setting,
     )  # fmt: skip
     rerank_weight: float = Field(_DEFAULTS.rerank_weight, ge=0, le=10, allow_inf_nan=False, json_schema_extra=_setting)
+    rerank_coverage_weight: Ratio = Field(
+        _DEFAULTS.rerank_coverage_weight, description="What the best span's share of the question's words adds to its "
+        "cosine", json_schema_extra=_setting,
+    )  # fmt: skip
+    rerank_min_score: float = Field(
+        0.0, allow_inf_nan=False, description="Least rerank score of a hit, on the reranker's scale; left out: that of "
+        "the setting, or any", json_schema_extra=_setting,
+    )  # fmt: skip
 
     def to_question(self, collection: str, ranking: Ranking) -> Question:
         """The question with the settings' collection and ranking where the caller named none."""

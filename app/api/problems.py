@@ -28,6 +28,8 @@ STATUSES: Mapping[type[RagledgerError], HTTPStatus] = {
     errors.Conflict: HTTPStatus.CONFLICT,
     errors.EmbeddingFailed: HTTPStatus.BAD_GATEWAY,
     errors.EmbedderUnavailable: HTTPStatus.SERVICE_UNAVAILABLE,
+    errors.RerankerUnavailable: HTTPStatus.SERVICE_UNAVAILABLE,
+    errors.RerankingFailed: HTTPStatus.BAD_GATEWAY,
     errors.CacheUnavailable: HTTPStatus.SERVICE_UNAVAILABLE,
     errors.DatabaseUnavailable: HTTPStatus.SERVICE_UNAVAILABLE,
     errors.UnsupportedServer: HTTPStatus.SERVICE_UNAVAILABLE,
@@ -40,7 +42,7 @@ _FIELDS: Mapping[type[RagledgerError], str] = {
 # what the operator must know stays in the log: these messages name hosts, users and files
 _TOLD: Mapping[HTTPStatus, str] = {
     HTTPStatus.INTERNAL_SERVER_ERROR: "the service failed; its log has the reason under this request id",
-    HTTPStatus.BAD_GATEWAY: "the embedder gave no usable vectors; the log has the reason under this request id",
+    HTTPStatus.BAD_GATEWAY: "a model gave no usable vectors or scores; the log has the reason under this request id",
     HTTPStatus.SERVICE_UNAVAILABLE: "a part of the service does not answer; try again in a few seconds",
 }
 

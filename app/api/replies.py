@@ -169,11 +169,13 @@ class HitReply(Reply):
     bm25_norm: float
     fused: float
     span_cosine: float | None
+    coverage: float | None
+    rerank_score: float | None
     score: float
 
 
 class SearchReply(Reply):
-    """Hits in order. `degraded` names the parts that were away: "vector"."""
+    """Hits in order. `degraded` names the parts that were away: "vector", "rerank"."""
 
     query_id: UUID
     collection: str
@@ -200,7 +202,10 @@ class CitationReply(Reply):
 
 
 class AnswerReply(Reply):
-    """An answer with its citations, or a refusal. `degraded` names the parts that were away: "vector", "cache"."""
+    """An answer with its citations, or a refusal.
+
+    `degraded` names the parts that were away: "vector", "rerank", "cache".
+    """
 
     query_id: UUID
     collection: str
@@ -236,6 +241,8 @@ class LoggedHitReply(Reply):
     fused: float | None
     fused_rank: int
     span_cosine: float | None
+    coverage: float | None
+    rerank_score: float | None
     score: float | None
     rank: int
     picked: bool

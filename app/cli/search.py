@@ -1,9 +1,11 @@
 """`ragledger search`: the best passages for a question, with their scores."""
 
+from typing import Any
+
 import click
 from pydantic import TypeAdapter
 
-from app.cli import show
+from app.cli import ranking, show
 from app.cli.settings import load
 from app.query import pipeline
 from app.records import Question, SearchResult
@@ -14,14 +16,15 @@ from app.resources import opened
 @click.argument("question")
 @click.option("--collection", help="Collection to search.  [default: COLLECTION]")
 @click.option("--top-k", type=click.IntRange(1, 100), help="Hits shown.  [default: TOP_K]")
+@ranking.options
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
-def search(question: str, collection: str | None, top_k: int | None, as_json: bool) -> None:
+def search(question: str, collection: str | None, as_json: bool, **changes: Any) -> None:
     """Search a collection and show raw and fused scores."""
     settings = load()
     name = settings.collection if collection is None else collection
     with opened(settings) as resources:
-        ranking = resources.ranking_with(top_k=top_k)
-        result = pipeline.search(Question(question, name, ranking), resources)
+        asked = Question(question, name, resources.ranking_with(**changes))
+        result = pipeline.search(asked, resources)
     if as_json:
         click.echo(TypeAdapter(SearchResult).dump_json(result))
     else:

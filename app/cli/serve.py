@@ -98,6 +98,11 @@ def _warm_up(built: resources.Resources) -> None:
         built.embedder.embed_questions(["ready"])
     except RagledgerError as e:
         _LOG.warning("serve.degraded part=vector error=%s", type(e).__name__)
+    try:
+        if reranker := built.reranker(built.settings.reranker):
+            reranker.score("ready", ["ready"])
+    except RagledgerError as e:
+        _LOG.warning("serve.degraded part=rerank error=%s detail=%s", type(e).__name__, e)
 
 
 def _announce(worker: Any) -> None:

@@ -25,10 +25,10 @@ def search(result: SearchResult, question: str, console: Console) -> None:
     table.caption, table.caption_justify = Text(_note(result), "dim"), "left"
     table.add_column("#")
     table.add_column("document", no_wrap=True, overflow="ellipsis", ratio=1)
-    for name in ("cosine", "bm25", "fused", "span", "score"):
+    for name in ("cosine", "bm25", "fused", "rerank", "score"):
         table.add_column(name, justify="right", no_wrap=True)
     for hit in result.hits:
-        scores = (hit.cosine, hit.bm25, hit.fused, hit.span_cosine, hit.score)
+        scores = (hit.cosine, hit.bm25, hit.fused, hit.rerank_score, hit.score)
         table.add_row(str(hit.rank), _place(hit), *map(_number, scores))
     console.print(table)
 

@@ -13,7 +13,7 @@ from app.records import Candidates, LedgerEntry
 
 _HIT_TYPES = [
     *("int8", "uuid", "int8", "text", "text", "int4", "int4", "float8", "float8"),
-    *("float8", "float8", "float8", "int4", "float8", "float8", "int4", "bool", "bool"),
+    *("float8", "float8", "float8", "int4", "float8", "float8", "float8", "float8", "int4", "bool", "bool"),
 ]
 
 
@@ -40,7 +40,7 @@ def _query(entry: LedgerEntry) -> dict[str, Any]:
         "question": question.text,
         "tokens": list(entry.asked.tokens),
         "embedding": entry.asked.vector,
-        "parameters": Jsonb(asdict(question.ranking) | {"use_cache": question.use_cache}),
+        "parameters": Jsonb(asdict(question.ranking) | _circumstances(entry)),
         "lexical": Jsonb(asdict(candidates.recalled.statistics) if candidates else {}),
         "confidence": candidates.confidence if candidates else None,
         "source": entry.source,
@@ -52,12 +52,18 @@ def _query(entry: LedgerEntry) -> dict[str, Any]:
     }
 
 
+def _circumstances(entry: LedgerEntry) -> dict[str, Any]:
+    """What besides the ranking decided the outcome; `reranked_by` is "" where the order stayed the fused one."""
+    reranked_by = entry.candidates.reranked_by if entry.candidates else ""
+    return {"use_cache": entry.asked.question.use_cache, "reranked_by": reranked_by}
+
+
 def _hits(entry: LedgerEntry, candidates: Candidates) -> Iterator[tuple[Any, ...]]:
     recalled = candidates.recalled
     columns = (
         recalled.vector_rank, recalled.bm25_rank, recalled.cosine, recalled.bm25, candidates.vector_norm,
-        candidates.bm25_norm, candidates.fused, candidates.fused_rank, candidates.span_cosine, candidates.score,
-        candidates.rank,
+        candidates.bm25_norm, candidates.fused, candidates.fused_rank, candidates.span_cosine, candidates.coverage,
+        candidates.rerank_score, candidates.score, candidates.rank,
     )  # fmt: skip
     rows = zip(*(column.tolist() for column in columns), strict=True)
     for chunk_id, row in zip(recalled.chunk_ids.tolist(), rows, strict=True):

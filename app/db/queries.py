@@ -27,6 +27,8 @@ class LoggedHit:
     fused: float | None
     fused_rank: int
     span_cosine: float | None
+    coverage: float | None
+    rerank_score: float | None
     score: float | None
     rank: int
     picked: bool

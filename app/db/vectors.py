@@ -57,12 +57,9 @@ def nearest(connection: Db, collection: Collection, vector: Vector, limit: int) 
 
 def cosines(connection: Db, collection: Collection, vector: Vector, chunk_ids: Ints) -> Floats:
     """The cosine of each given chunk, in their order; NaN where a chunk has no vector."""
-    return _looked_up(connection, "cosines", collection, vector, chunk_ids)
-
-
-def best_spans(connection: Db, collection: Collection, vector: Vector, chunk_ids: Ints) -> Floats:
-    """The highest cosine among each given chunk's spans, in their order; NaN where a chunk has no span."""
-    return _looked_up(connection, "best_spans", collection, vector, chunk_ids)
+    values = _scope(collection) | {"vector": vector, "chunk_ids": chunk_ids.tolist()}
+    found = dict(cast(list[tuple[int, float]], connection.execute(statement("vectors", "cosines"), values).fetchall()))
+    return np.array([found.get(chunk_id, np.nan) for chunk_id in chunk_ids.tolist()], np.float64)
 
 
 def span_scores(
@@ -73,12 +70,6 @@ def span_scores(
     values = _scope(collection) | {"vector": blank if vector is None else vector, "chunk_ids": list(chunk_ids)}
     rows = connection.execute(statement("vectors", "span_cosines"), values)
     return [SpanScore(row[0], row[1], row[2], None if vector is None else row[3]) for row in rows]
-
-
-def _looked_up(connection: Db, name: str, collection: Collection, vector: Vector, chunk_ids: Ints) -> Floats:
-    values = _scope(collection) | {"vector": vector, "chunk_ids": chunk_ids.tolist()}
-    found = dict(cast(list[tuple[int, float]], connection.execute(statement("vectors", name), values).fetchall()))
-    return np.array([found.get(chunk_id, np.nan) for chunk_id in chunk_ids.tolist()], np.float64)
 
 
 def _columns(rows: Sequence[tuple[Any, ...]]) -> tuple[Ints, Floats]:

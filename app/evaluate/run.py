@@ -19,7 +19,7 @@ from app.query import pipeline, quote, refuse
 from app.query.ledger import Found
 from app.query.timing import Timings
 from app.query.understand import understand
-from app.records import Collection, Ints, Question, Ranking, Source
+from app.records import Collection, Ints, Question, Source
 from app.resources import Resources
 
 DEPTH = 10
@@ -70,11 +70,11 @@ def load(dataset: Dataset, resources: Resources, on_progress: Progress) -> Colle
 
 
 def _case(gold: GoldQuestion, collection: Collection, resources: Resources) -> Case:
-    question = Question(gold.question, collection.name, Ranking(top_k=DEPTH))
+    question = Question(gold.question, collection.name, resources.ranking_with(top_k=DEPTH))
     asked = understand(question, collection, resources)
+    found = pipeline.find(asked, resources, Timings())
+    evidence = quote.best(found.hits, found.spans, found.candidates.recalled.statistics)
     with resources.database.read() as snapshot:
-        found = pipeline.find(asked, snapshot, resources, Timings())
-        evidence = quote.best(found.hits, found.candidates.recalled.statistics, asked, snapshot)
         ranks = {
             "fused": found.candidates.rank,
             "vector": found.candidates.recalled.vector_rank,

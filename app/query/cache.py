@@ -16,11 +16,12 @@ from app.resources import Resources
 
 _LOG = logging.getLogger(__name__)
 _ANSWER = TypeAdapter(Answer)
-_FORMAT = 1  # raise it when an answer is made or serialised otherwise
+_FORMAT = 2  # raise it when an answer is made or serialised otherwise
 
 
-def key(question: Question, collection: Collection, revision: int) -> str:
+def key(question: Question, collection: Collection, revision: int, resources: Resources) -> str:
     """The digest of collection, revision, space, normalised question, parameters and the way answers are made."""
+    reranker = resources.reranker(question.ranking.reranker)
     parts = [
         _FORMAT,
         TOKENIZER,
@@ -29,6 +30,7 @@ def key(question: Question, collection: Collection, revision: int) -> str:
         collection.space.id,
         normalize(question.text),
         asdict(question.ranking),
+        reranker.identity if reranker else None,
     ]
     return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
@@ -37,7 +39,7 @@ def read(question: Question, collection: Collection, resources: Resources) -> An
     """The kept answer, or None. Raises CacheUnavailable. What cannot be read counts as absent."""
     if not question.use_cache or not resources.settings.answer_cache_seconds:
         return None
-    if (value := resources.cache.read(key(question, collection, collection.revision))) is None:
+    if (value := resources.cache.read(key(question, collection, collection.revision, resources))) is None:
         return None
     try:
         return _ANSWER.validate_json(value)
@@ -56,7 +58,7 @@ def write(answer: Answer, question: Question, collection: Collection, resources:
     if answer.degraded or not question.use_cache or not resources.settings.answer_cache_seconds:
         return
     try:
-        place = key(question, collection, answer.revision)
+        place = key(question, collection, answer.revision, resources)
         resources.cache.write(place, _ANSWER.dump_json(answer), seconds=resources.settings.answer_cache_seconds)
     except CacheUnavailable:
         _LOG.debug("cache.not_written collection=%s", collection.id)

@@ -33,6 +33,7 @@ def weighted(recalled: Recalled, ranking: Ranking) -> Candidates:
     v, b = _weights(ranking, confidence)
     fused = v * vector_norm + b * bm25_norm
     order = ranks(fused, recalled.chunk_ids)
+    unread = np.full(len(fused), np.nan)
     return Candidates(
         recalled=recalled,
         vector_norm=vector_norm,
@@ -40,7 +41,9 @@ def weighted(recalled: Recalled, ranking: Ranking) -> Candidates:
         confidence=confidence,
         fused=fused,
         fused_rank=order,
-        span_cosine=np.full(len(fused), np.nan),
+        span_cosine=unread,
+        coverage=unread,
+        rerank_score=unread,
         score=fused,
         rank=order,
     )

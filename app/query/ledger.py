@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from app.db import ledger
 from app.errors import DatabaseUnavailable
-from app.records import Answer, Asked, Candidates, Collection, Hit, LedgerEntry, Question, SearchResult
+from app.records import Answer, Asked, Candidates, Collection, Hit, LedgerEntry, Question, SearchResult, SpanScore
 from app.resources import Resources
 
 _LOG = logging.getLogger(__name__)
@@ -16,11 +16,13 @@ Made = TypeVar("Made", SearchResult, Answer)
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What the search steps found for one question. `labels`: chunk id -> (sha-256 of its text, source)."""
+    """What the search steps found for one question. By chunk id: the `spans` of what could be picked, and the `labels`
+    (sha-256 of its text, source) of every candidate."""
 
     asked: Asked
     candidates: Candidates
     hits: tuple[Hit, ...]
+    spans: Mapping[int, tuple[SpanScore, ...]]
     labels: Mapping[int, tuple[str, str]]
 
 

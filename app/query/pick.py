@@ -2,20 +2,30 @@
 
 import math
 
-from app.db import documents
-from app.db.pool import Db
-from app.records import Asked, Candidates, Hit
+import numpy as np
+from numpy.typing import NDArray
+
+from app.db.documents import ChunkDetail
+from app.query.head import Head
+from app.records import Candidates, Hit, Ranking
 
 
-def top(candidates: Candidates, asked: Asked, snapshot: Db) -> tuple[Hit, ...]:
-    """The first `top_k` candidates, best first."""
-    best = candidates.rank.argsort()[: asked.question.ranking.top_k].tolist()
-    ids = [int(candidates.recalled.chunk_ids[n]) for n in best]
-    details = documents.details(snapshot, asked.collection.id, ids)
-    return tuple(_hit(candidates, n, details[i]) for n, i in zip(best, ids, strict=True))
+def top(candidates: Candidates, head: Head, ranking: Ranking) -> tuple[Hit, ...]:
+    """The first `top_k` candidates that reach the least rerank score, best first."""
+    best_first = candidates.rank.argsort()
+    best = best_first[_reaches(candidates, ranking.rerank_min_score)[best_first]][: ranking.top_k].tolist()
+    return tuple(_hit(candidates, n, head.chunks[int(candidates.recalled.chunk_ids[n])]) for n in best)
 
 
-def _hit(candidates: Candidates, n: int, chunk: documents.ChunkDetail) -> Hit:
+def _reaches(candidates: Candidates, least: float | None) -> NDArray[np.bool_]:
+    """(n,) true where a candidate may be a hit. What was not judged does not reach a least score, unless nothing was:
+    where the reranker is away, or there is none, the hits stay."""
+    if least is None or np.isnan(candidates.rerank_score).all():
+        return np.ones(len(candidates.rank), bool)
+    return candidates.rerank_score >= least
+
+
+def _hit(candidates: Candidates, n: int, chunk: ChunkDetail) -> Hit:
     recalled = candidates.recalled
     return Hit(
         rank=int(candidates.rank[n]),
@@ -36,6 +46,8 @@ def _hit(candidates: Candidates, n: int, chunk: documents.ChunkDetail) -> Hit:
         bm25_norm=float(candidates.bm25_norm[n]),
         fused=float(candidates.fused[n]),
         span_cosine=_known(candidates.span_cosine[n]),
+        coverage=_known(candidates.coverage[n]),
+        rerank_score=_known(candidates.rerank_score[n]),
         score=float(candidates.score[n]),
     )
 

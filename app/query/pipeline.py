@@ -1,28 +1,30 @@
 """Questions in, ranked passages and cited answers out. Read this page first."""
 
+from dataclasses import replace
 from functools import partial
 from uuid import uuid4
 
-from app.db import collections, documents
+from app.db import collections
 from app.db.pool import Db
 from app.errors import CacheUnavailable
-from app.query import cache, cite, fuse, ledger, pick, qa, quote, recall, refuse, rerank
+from app.query import cache, cite, fuse, head, ledger, pick, qa, quote, recall, refuse, rerank
+from app.query.head import Head
 from app.query.ledger import Found
 from app.query.quote import Evidence
 from app.query.timing import Timings
 from app.query.understand import check, understand
-from app.records import Answer, Asked, Collection, QaPair, Question, SearchResult
+from app.records import Answer, Asked, Candidates, Collection, QaPair, Question, SearchResult
 from app.resources import Resources
 
 
 def search(question: Question, resources: Resources) -> SearchResult:
     """Rank a collection's chunks by both recalls. Raises InvalidInput, CollectionNotFound, DatabaseUnavailable."""
     timings = Timings()
-    check(question, resources.settings.question_max_chars)
+    check(question, resources)
     collection = resources.database.read_anywhere(partial(collections.get, name=question.collection))
     with timings("understand"):
         asked = understand(question, collection, resources)
-    found = resources.database.read_anywhere(lambda snapshot: find(asked, snapshot, resources, timings))
+    found = find(asked, resources, timings)
     result = SearchResult(
         query_id=uuid4(),
         collection=collection.name,
@@ -38,7 +40,7 @@ def search(question: Question, resources: Resources) -> SearchResult:
 def answer(question: Question, resources: Resources) -> Answer:
     """Answer from curated pairs, then the cache, then the corpus; refuse where none of them knows."""
     timings = Timings()
-    check(question, resources.settings.question_max_chars)
+    check(question, resources)
     collection, pair = resources.database.read_anywhere(partial(_known, question=question))
     if pair:
         known = qa.answer(pair, collection, timings)
@@ -53,35 +55,36 @@ def answer(question: Question, resources: Resources) -> Answer:
         degraded = ("cache",)
     with timings("understand"):
         asked = understand(question, collection, resources)
-    found, evidence = resources.database.read_anywhere(lambda snapshot: _quoted(asked, snapshot, resources, timings))
+    found = find(asked, resources, timings)
+    with timings("quote"):
+        evidence = quote.best(found.hits, found.spans, found.candidates.recalled.statistics)
     made = ledger.record_answer(_answer(found, evidence, degraded, timings), found, resources)
     cache.write(made, question, collection, resources)
     return made
 
 
-def find(asked: Asked, snapshot: Db, resources: Resources, timings: Timings) -> Found:
-    """Recall, fuse, rerank and pick, all as of one snapshot of the database."""
+def find(asked: Asked, resources: Resources, timings: Timings) -> Found:
+    """Recall, fuse, rerank and pick. All is read in one snapshot, which is over before a reranker takes its time."""
+    candidates, best = resources.database.read_anywhere(lambda snapshot: _fused(asked, snapshot, resources, timings))
+    with timings("rerank"):
+        candidates, away = rerank.reorder(candidates, best, asked, resources)
+    with timings("pick"):
+        hits = pick.top(candidates, best, asked.question.ranking)
+    return Found(replace(asked, degraded=asked.degraded + away), candidates, hits, best.spans, best.labels)
+
+
+def _fused(asked: Asked, snapshot: Db, resources: Resources, timings: Timings) -> tuple[Candidates, Head]:
     with timings("recall"):
         recalled = recall.both_paths(asked, snapshot, resources)
     with timings("fuse"):
         candidates = fuse.weighted(recalled, asked.question.ranking)
-    with timings("rerank"):
-        candidates = rerank.by_spans(candidates, asked, snapshot)
-    with timings("pick"):
-        hits = pick.top(candidates, asked, snapshot)
-        labels = documents.labels(snapshot, asked.collection.id, recalled.chunk_ids.tolist())
-    return Found(asked, candidates, hits, labels)
+    with timings("read"):
+        return candidates, head.read(candidates, asked, snapshot)
 
 
 def _known(snapshot: Db, question: Question) -> tuple[Collection, QaPair | None]:
     collection = collections.get(snapshot, question.collection)
     return collection, qa.hit(question, collection, snapshot)
-
-
-def _quoted(asked: Asked, snapshot: Db, resources: Resources, timings: Timings) -> tuple[Found, Evidence]:
-    found = find(asked, snapshot, resources, timings)
-    with timings("quote"):
-        return found, quote.best(found.hits, found.candidates.recalled.statistics, asked, snapshot)
 
 
 def _answer(found: Found, evidence: Evidence, degraded: tuple[str, ...], timings: Timings) -> Answer:

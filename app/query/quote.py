@@ -6,12 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.db import vectors
-from app.db.pool import Db
-from app.lexical import bm25
+from app.lexical.overlap import coverage, term_weights
 from app.lexical.tokens import tokens
 from app.query import fuse
-from app.records import Asked, Floats, Hit, LexicalStatistics, Quote, SpanScore
+from app.records import Floats, Hit, LexicalStatistics, Quote, SpanScore
 
 HITS_READ = 3
 QUOTES_MAX = 2
@@ -23,7 +21,6 @@ LIST_MAX_CHARS = 600
 _MARK = r"[ \t]*(?:\d{1,3}[.)、]|[-*+•])[ \t]*"
 _ITEM = re.compile(_MARK)
 _LIST = re.compile(rf"(?:\s*\n{_MARK}[^\n]+)+")
-CHUNKS_AT_LEAST = 50  # a word that stands in the only chunk of a collection is not therefore common
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +32,10 @@ class Evidence:
     coverage: float
 
 
-def best(hits: Sequence[Hit], statistics: LexicalStatistics, asked: Asked, snapshot: Db) -> Evidence:
-    """Read the spans of the first hits; nothing where there is no hit."""
+def best(hits: Sequence[Hit], spans_of: Mapping[int, Sequence[SpanScore]], statistics: LexicalStatistics) -> Evidence:
+    """The best of the first hits' spans, given by chunk id; nothing where there is no hit."""
     read = {hit.chunk_id: hit for hit in hits[:HITS_READ]}
-    spans = vectors.span_scores(snapshot, asked.collection, asked.vector, list(read))
+    spans = [span for chunk_id in read for span in spans_of.get(chunk_id, ())]
     if not spans:
         return Evidence((), 0.0)
     weights = term_weights(statistics)
@@ -49,7 +46,7 @@ def best(hits: Sequence[Hit], statistics: LexicalStatistics, asked: Asked, snaps
     chosen = [n for n in order if support[n] >= SECOND_AT_LEAST * support[order[0]]]
     quotes = tuple(_quote(read[spans[n].chunk_id], spans[n], float(support[n])) for n in chosen)
     of_hit = {i: set().union(*(w for s, w in zip(spans, words, strict=True) if s.chunk_id == i)) for i in read}
-    return Evidence(quotes, max(_covered(terms, weights) for terms in of_hit.values()))
+    return Evidence(quotes, max(coverage(terms, weights) for terms in of_hit.values()))
 
 
 def _quote(hit: Hit, span: SpanScore, score: float) -> Quote:
@@ -61,18 +58,10 @@ def _quote(hit: Hit, span: SpanScore, score: float) -> Quote:
     return Quote(hit, span.start_char, span.end_char, score)
 
 
-def term_weights(statistics: LexicalStatistics) -> dict[str, float]:
-    """The share of each of the question's terms in its whole weight (idf times count); the shares sum to 1."""
-    live = max(statistics.live_chunks, CHUNKS_AT_LEAST)
-    weights = {term.term: term.count * bm25.idf(term.df, live) for term in statistics.terms}
-    total = sum(weights.values())
-    return {term: weight / total for term, weight in weights.items()}
-
-
 def _support(spans: Sequence[SpanScore], words: Sequence[set[str]], weights: Mapping[str, float]) -> Floats:
     """(n,) in [0, 1]: normalised cosine and term coverage in equal parts."""
     cosine = np.array([np.nan if span.cosine is None else span.cosine for span in spans])
-    covered = np.array([_covered(terms, weights) for terms in words])
+    covered = np.array([coverage(terms, weights) for terms in words])
     if np.isnan(cosine).all():
         return covered
     return COSINE_SHARE * fuse.minmax(cosine) + (1 - COSINE_SHARE) * covered
@@ -80,7 +69,3 @@ def _support(spans: Sequence[SpanScore], words: Sequence[set[str]], weights: Map
 
 def _text(span: SpanScore, hits: Mapping[int, Hit]) -> str:
     return hits[span.chunk_id].text[span.start_char : span.end_char]
-
-
-def _covered(terms: set[str], weights: Mapping[str, float]) -> float:
-    return sum(weights[term] for term in terms)

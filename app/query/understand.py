@@ -11,8 +11,9 @@ from app.resources import Resources
 _LOG = logging.getLogger(__name__)
 
 
-def check(question: Question, max_chars: int) -> None:
+def check(question: Question, resources: Resources) -> None:
     """Raises InvalidInput naming the field that cannot be used."""
+    max_chars = resources.settings.question_max_chars
     if not question.text.strip():
         raise InvalidInput("question", "is empty")
     if max(len(question.text), len(unicodedata.normalize("NFKC", question.text[: max_chars + 1]))) > max_chars:
@@ -22,6 +23,7 @@ def check(question: Question, max_chars: int) -> None:
     ranking = question.ranking
     if ranking.vector_weight + ranking.bm25_weight <= 0:
         raise InvalidInput("vector_weight", "vector_weight and bm25_weight must not both be 0")
+    resources.reranker(ranking.reranker)
 
 
 def understand(question: Question, collection: Collection, resources: Resources) -> Asked:

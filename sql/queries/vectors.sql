@@ -43,14 +43,8 @@ SELECT chunk_id, 1 - (embedding <=> %(vector)b)
 FROM embedding
 WHERE space_id = %(space_id)s AND collection_id = %(collection_id)s AND chunk_id = ANY(%(chunk_ids)s);
 
--- name: best_spans
--- The span vectors are halfvec; the question is cast the same way, so that ledger and audit compare like with like.
-SELECT chunk_id, max(1 - (embedding <=> %(vector)b::halfvec))
-FROM span_embedding
-WHERE space_id = %(space_id)s AND collection_id = %(collection_id)s AND chunk_id = ANY(%(chunk_ids)s)
-GROUP BY chunk_id;
-
 -- name: span_cosines
+-- The span vectors are halfvec; the question is cast the same way, so that ledger and audit compare like with like.
 SELECT s.chunk_id, s.start_char, s.end_char, 1 - (e.embedding <=> %(vector)b::halfvec)
 FROM span s LEFT JOIN span_embedding e ON e.space_id = %(space_id)s AND e.collection_id = s.collection_id
                                       AND e.chunk_id = s.chunk_id AND e.ordinal = s.ordinal

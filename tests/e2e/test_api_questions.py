@@ -11,7 +11,8 @@ FILTER = "The chaff filter of the SP15 is cleaned after every tenth roast."
 QUESTION = "How many months of warranty has the SP15?"
 HIT_FIELDS = {
     *("rank", "chunk_id", "document_id", "source", "title", "section", "start_char", "end_char", "text", "text_sha256"),
-    *("cosine", "bm25", "vector_rank", "bm25_rank", "vector_norm", "bm25_norm", "fused", "span_cosine", "score"),
+    *("cosine", "bm25", "vector_rank", "bm25_rank", "vector_norm", "bm25_norm", "fused", "span_cosine", "coverage"),
+    *("rerank_score", "score"),
 }
 
 
@@ -48,7 +49,7 @@ def test_the_ledger_has_the_parameters_and_scores_of_a_search(filled: Api) -> No
     assert [hit["rank"] for hit in logged["hits"]] == [1, 2]
     assert [hit["picked"] for hit in logged["hits"]] == [True, False]
     best = found["hits"][0]
-    for score in ("cosine", "bm25", "fused", "span_cosine", "score"):
+    for score in ("cosine", "bm25", "fused", "span_cosine", "rerank_score", "score"):
         assert logged["hits"][0][score] == pytest.approx(best[score], abs=1e-9)
 
 

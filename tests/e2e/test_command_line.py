@@ -50,6 +50,11 @@ def test_files_go_in_are_searched_and_answered(cli: Cli, notes: Path) -> None:
     assert answer["citations"][0]["quote"] in (notes / "kettle.md").read_text(encoding="utf-8")
     again = json.loads(cli("ask", "How many litres does the copper kettle hold?", "--collection", "k", "--json"))
     assert again["cached"]
+    ranking = ("--fusion", "rrf", "--reranker", "none", "--vector-weight", "0.2")
+    other = json.loads(cli("search", "铜壶容量", "--collection", "k", "--json", *ranking))
+    assert [hit["score"] for hit in other["hits"]] == [1 / 61 + 1 / 61, 1 / 62]
+    answer = json.loads(cli("ask", "铜壶容量", "--collection", "k", "--json", "--reranker", "overlap"))
+    assert [hit["rerank_score"] is None for hit in answer["hits"]] == [False, False]
     table = cli("search", "copper kettle", "--collection", "k")
     assert "kettle.md" in table
     assert "bm25" in table

@@ -151,7 +151,7 @@ def test_garbage_in_the_cache_counts_as_absent(filled: Resources) -> None:
     ask(filled, question.text)
     collection = ingest.open_collection("k", filled)
     for garbage in (b"", b"{", b"null", b'{"text": 1}', b"\xff\xfe"):
-        filled.cache.write(cache.key(question, collection, collection.revision), garbage, seconds=60)
+        filled.cache.write(cache.key(question, collection, collection.revision, filled), garbage, seconds=60)
         answer = pipeline.answer(question, filled)
         assert "12 litres" in answer.text
         assert not answer.cached

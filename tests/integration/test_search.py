@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from app.db import collections, vectors
 from app.errors import CollectionNotFound, EmbedderUnavailable, InvalidInput
 from app.ingest import pipeline as ingest
 from app.ingest import store
@@ -209,6 +210,38 @@ def test_the_ledger_keeps_every_candidate_and_score(filled: Resources) -> None:
     assert log[:3] == ("search", "copper kettle", result.revision)
     assert log[3] == tokens("copper kettle")
     assert log[4]["total"] > 0
+
+
+def test_coverage_of_the_best_span_counts_as_much_as_its_weight_says(filled: Resources) -> None:
+    question = Question("copper kettle litres", "k", Ranking(rerank_coverage_weight=0.25))
+    hits = pipeline.search(question, filled).hits
+    by_source = {hit.source: hit for hit in hits}
+    assert by_source["kettle.md"].coverage == pytest.approx(1)
+    assert by_source["policy.md"].coverage == 0
+    for hit in hits:
+        assert hit.span_cosine is not None
+        assert hit.coverage is not None
+        assert hit.rerank_score == pytest.approx(hit.span_cosine + 0.25 * hit.coverage)
+    assert {hit.coverage for hit in pipeline.search(Question("copper kettle", "k"), filled).hits} == {None}
+
+
+def test_the_best_span_ranks_its_chunk(resources: Resources) -> None:
+    spans = ("The kettle is made of copper. " * 7, "Leave can be carried into the next year. " * 5)
+    ingest.ingest(Source("a.md", "a", "text/plain", "\n\n".join(spans)), "k", resources)
+    [hit] = pipeline.search(Question("annual leave", "k"), resources).hits
+    question = resources.embedder.embed_questions(["annual leave"])[0]
+    with resources.database.read() as snapshot:
+        collection = collections.get(snapshot, "k")
+        cosines = [span.cosine for span in vectors.span_scores(snapshot, collection, question, [hit.chunk_id])]
+    assert len(cosines) > 1
+    assert hit.span_cosine == max(cosine for cosine in cosines if cosine is not None)
+
+
+def test_the_words_alone_rerank(filled: Resources) -> None:
+    hits = pipeline.search(Question("hopper empty means", "k", Ranking(reranker="overlap")), filled).hits
+    assert hits[0].source == "grinder.md"
+    assert hits[0].coverage == pytest.approx(1)
+    assert all(hit.rerank_score is not None and 0 <= hit.rerank_score <= 1 for hit in hits)
 
 
 def test_the_score_is_the_fused_one_plus_the_bonus_of_the_best_span(filled: Resources) -> None:

@@ -1,6 +1,7 @@
 """Fusion: properties that hold for any scores."""
 
 import math
+from dataclasses import replace
 from itertools import pairwise
 from random import Random
 from typing import get_args
@@ -198,7 +199,7 @@ def test_a_question_without_a_term_has_no_lexical_confidence() -> None:
 def test_reranking_moves_nothing_up_that_has_no_span(pairs: list[tuple[float, float]], depth: int) -> None:
     made = fused(pairs, Ranking())
     spans: Floats = np.where(made.fused_rank <= depth, 0.5 + 0.01 * made.fused_rank, np.nan)
-    after = rerank.reranked(made, spans, Ranking(rerank_depth=depth))
+    after = rerank.ranked(replace(made, rerank_score=spans), Ranking(rerank_depth=depth))
     below = made.fused_rank > depth
     assert (after.score[below] == made.fused[below]).all()
     assert (after.rank[below] >= made.fused_rank[below]).all()

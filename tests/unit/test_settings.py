@@ -20,6 +20,11 @@ from app.settings import Settings
         ("REDIS_URL", "http://secret"),
         ("PORT", "70000"),
         ("SPLITTER", "magic"),
+        ("RERANKER", "magic"),
+        ("RERANKER_URL", "localhost/rerank"),
+        ("RERANKER_URL", "https://user:secret@host/rerank"),
+        ("RERANK_MIN_SCORE", "nan"),
+        ("RERANKER_TIMEOUT_SECONDS", "0"),
     ],
 )
 def test_a_wrong_setting_ends_the_command_with_its_name(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -29,6 +34,14 @@ def test_a_wrong_setting_ends_the_command_with_its_name(name: str, value: str, m
     assert f"Error: {name}: " in result.output
     assert "secret" not in result.output
     assert "Traceback" not in result.output
+
+
+def test_a_remote_reranker_needs_its_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RERANKER", "http")
+    with pytest.raises(ValidationError, match="is needed by RERANKER=http"):
+        Settings()
+    monkeypatch.setenv("RERANKER_URL", "http://localhost:8080/rerank")
+    assert Settings().reranker == "http"
 
 
 def test_secrets_are_not_listed(monkeypatch: pytest.MonkeyPatch) -> None:

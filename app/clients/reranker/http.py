@@ -1,0 +1,137 @@
+"""A reranker behind `POST /rerank`, in the two forms that servers speak.
+
+tei: {"query", "texts"} -> [{"index", "score"}] (Text Embeddings Inference).
+jina: {"model", "query", "documents", "top_n"} -> {"results": [{"index", "relevance_score"}]} (vLLM, Infinity, Jina,
+Cohere). Both give a relevance, for the usual models between 0 and 1.
+"""
+
+import time
+from collections.abc import Sequence
+from http import HTTPStatus
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import requests
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, TypeAdapter, ValidationError
+from requests.auth import AuthBase
+from urllib3.exceptions import HTTPError
+
+from app.errors import RerankerUnavailable, RerankingFailed
+from app.records import Floats
+
+Protocol = Literal["tei", "jina"]
+_BATCH_TEXTS = 32  # the most that Text Embeddings Inference takes unless told otherwise
+_REPLY_MAX_BYTES = 1_000_000
+_READ_BYTES = 65_536
+_PAUSE_SECONDS = 2.0  # after no answer, questions go on without at once: every thread would wait out the same timeout
+_BUSY = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
+
+
+class _Scored(BaseModel):
+    """One text's score; servers add fields of their own."""
+
+    model_config = ConfigDict(strict=True)
+
+    index: int
+    score: Annotated[FiniteFloat, Field(validation_alias="score")]
+
+
+class _Relevance(_Scored):
+    score: Annotated[FiniteFloat, Field(validation_alias="relevance_score")]
+
+
+class _Results(BaseModel):
+    results: list[_Relevance]
+
+
+_TEI = TypeAdapter(list[_Scored])
+
+
+class HttpReranker:
+    """A Reranker. `timeout_seconds` is for a whole question, however many requests it takes."""
+
+    def __init__(
+        self, url: str, *, protocol: Protocol, model: str | None, api_key: str | None, timeout_seconds: float
+    ) -> None:
+        self._url, self._protocol, self._model = url, protocol, model
+        self._timeout_seconds = timeout_seconds
+        self._closed_until = 0.0
+        self._session = requests.Session()
+        self._session.auth = _Bearer(api_key)
+
+    @property
+    def identity(self) -> str:
+        return f"{self._model} at {self._url}" if self._model else self._url
+
+    def score(self, question: str, texts: Sequence[str]) -> Floats:
+        if time.monotonic() < self._closed_until:
+            raise RerankerUnavailable("the reranker did not answer a moment ago")
+        deadline = time.monotonic() + self._timeout_seconds
+        batches = [texts[start : start + _BATCH_TEXTS] for start in range(0, len(texts), _BATCH_TEXTS)]
+        scores = [self._scored(question, batch, deadline) for batch in batches]
+        return np.concatenate([np.empty(0), *scores])
+
+    def _scored(self, question: str, texts: Sequence[str], deadline: float) -> Floats:
+        try:
+            status, content = self._post(self._body(question, texts), deadline)
+        except (requests.RequestException, HTTPError, TimeoutError) as error:
+            self._closed_until = time.monotonic() + _PAUSE_SECONDS
+            raise RerankerUnavailable(f"the reranker does not answer: {type(error).__name__}") from error
+        if status in _BUSY:
+            self._closed_until = time.monotonic() + _PAUSE_SECONDS
+        if status != HTTPStatus.OK:
+            raise RerankerUnavailable(f"the reranker answered with status {status}")
+        return _in_order(self._parsed(content), len(texts))
+
+    def _body(self, question: str, texts: Sequence[str]) -> dict[str, Any]:
+        if self._protocol == "tei":
+            return {"query": question, "texts": list(texts), "truncate": True}
+        return {"model": self._model, "query": question, "documents": list(texts), "top_n": len(texts)}
+
+    def _post(self, body: dict[str, Any], deadline: float) -> tuple[int, bytes]:
+        """Status and content. Raises TimeoutError also where the content comes, but drop by drop."""
+        content = b""
+        with self._session.post(
+            self._url, json=body, timeout=_left(deadline), stream=True, allow_redirects=False
+        ) as reply:
+            while part := reply.raw.read1(_READ_BYTES, decode_content=True):
+                content += part
+                _left(deadline)
+                if len(content) > _REPLY_MAX_BYTES:
+                    raise RerankingFailed(f"the reranker's answer is longer than {_REPLY_MAX_BYTES} bytes")
+        return reply.status_code, content
+
+    def _parsed(self, content: bytes) -> Sequence[_Scored]:
+        try:
+            if self._protocol == "tei":
+                return _TEI.validate_json(content)
+            return _Results.model_validate_json(content).results
+        except ValidationError as error:
+            raise RerankingFailed(f"the reranker's answer cannot be read: {error.errors()[0]['msg']}") from None
+
+
+class _Bearer(AuthBase):
+    """The key and no other: requests would else send what a ~/.netrc holds for the host, even instead of it."""
+
+    def __init__(self, key: str | None) -> None:
+        self._key = key
+
+    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        if self._key:
+            request.headers["Authorization"] = f"Bearer {self._key}"
+        return request
+
+
+def _left(deadline: float) -> float:
+    if (seconds := deadline - time.monotonic()) <= 0:
+        raise TimeoutError
+    return seconds
+
+
+def _in_order(scored: Sequence[_Scored], count: int) -> Floats:
+    """Scores (count,) by index. Raises RerankingFailed unless every index occurs once."""
+    if sorted(one.index for one in scored) != list(range(count)):
+        raise RerankingFailed(f"the reranker scored other texts than the {count} it was given")
+    scores = np.empty(count)
+    scores[[one.index for one in scored]] = [one.score for one in scored]
+    return scores
