@@ -13,7 +13,6 @@ from app import resources
 from app.api import create_app
 from app.cli.settings import load
 from app.errors import RagledgerError
-from app.lexical import tokens
 from app.settings import Settings
 
 _LOG = logging.getLogger(__name__)
@@ -84,7 +83,6 @@ class _Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
         except RagledgerError as e:
             _LOG.error("serve.failed error=%s detail=%s", type(e).__name__, e)
             sys.exit(1)
-        tokens.warm_up()
         _warm_up(self._resources)
         return create_app(self._resources)
 

@@ -6,139 +6,98 @@ parts. Scripts written without spaces give bigrams, so that no run becomes one g
 """
 
 import re
-import unicodedata
-from collections.abc import Iterator
-from functools import cache, lru_cache
 from importlib.metadata import version
-from typing import Any
+from itertools import pairwise
 
-import jieba
-import snowballstemmer
-from opencc import OpenCC
+import rjieba  # loads its dictionary here: 0.1 s, 34 MB
 
-TOKENIZER = f"ragledger-1 jieba-{version('jieba')}"
+from app.lexical.fold import fold
+from app.lexical.words import ASKING_HAN, CURRENCIES, standard_tokens, word_tokens
+
+TOKENIZER = f"ragledger-2 rjieba-{version('rjieba')}"
 TOKEN_MAX_CHARS = 64  # a B-tree entry of PostgreSQL holds 2,700 bytes; nobody types a longer word
 
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af\u3005\u3007"
-# Thai, Lao, Myanmar, Khmer, kana, bopomofo, Hangul: no spaces between words, or particles glued to them
-_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3100-\u312f\u31a0-\u31ff\u1100-\u11ff\uac00-\ud7af"
-_EMOJI = "\u2600-\u27bf\U0001f1e6-\U0001f1ff\U0001f300-\U0001faff"
-# combining marks belong to the letter before them (Arabic and Hebrew points, Indic vowel signs)
-_MARKS = "\u0300-\u036f\u0483-\u0489\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u0dff"
-_ALNUM = rf"(?:(?![{_HAN}{_UNSPACED}])[^\W_]|[{_MARKS}])"
+# Thai, Lao, Myanmar, Khmer, Tai, kana, bopomofo, Yi, Javanese, Hangul, without their punctuation: no spaces between
+# words, or particles glued to them
+_UNSPACED = (
+    "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0eff\u1000-\u1049\u1050-\u109f\u1780-\u17d3\u17d7\u17dc\u17dd\u1950-\u19df"
+    "\u1a20-\u1a9f\u3041-\u309a\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3105-\u312f\u31a0-\u31ff\ua000-\ua48c"
+    "\ua980-\ua9c0\ua9e0-\ua9ff\uaa60-\uaadf\u1100-\u11ff\ua960-\ua97f\uac00-\ud7ff\U0001b000-\U0001b16f"
+)
+_EMOJI = (
+    "\u231a-\u23fa\u25aa-\u2767\u2776-\u27bf\u2b05-\u2b55"
+    "\U0001f004-\U0001f0cf\U0001f18e-\U0001f1e5\U0001f300-\U0001faff"
+)
+_FLAG = "[\U0001f1e6-\U0001f1ff]{1,2}"
+# combining marks belong to the letter before them (Indic and Tibetan vowel signs, accents that do not compose)
+_MARKS = (
+    "\u0300-\u036f\u0483-\u0489\u05b0-\u05c7\u0610-\u061a\u064b-\u065f\u0730-\u074a\u07a6-\u07b0\u07eb-\u07f3"
+    "\u0816-\u082d\u0859-\u085b\u08ca-\u08ff\u0900-\u0963\u0966-\u096f\u0971-\u0dff\u0f18\u0f19\u0f35\u0f37\u0f39"
+    "\u0f71-\u0f84\u0f86-\u0fbc\u135d-\u135f\u1885\u1886\u18a9\u1b00-\u1b44\u1b80-\u1bad\u1c24-\u1c37\u1dc0-\u1dff"
+    "\ua8e0-\ua8f1\uabe3-\uabed"
+)
+_LETTER = rf"[A-Za-z0-9]|(?![{_HAN}{_UNSPACED}])[^\W_]"
+_ALNUM = rf"(?:{_LETTER})(?:{_LETTER}|[{_MARKS}])*+"
+_JOINT = r"(?:_+|::|:\\|\\+|\+\+?|://|[.\-/'’@:]|(?<=[A-Za-z])&(?=[A-Za-z]))"
+_BODIES = "(?i:gb(?:/?[tz])?|iso(?:/iec)?|iec|ieee|rfc|din|ansi|astm|jis|nist|itu)"  # also known in lower case
 
 _PIECE = re.compile(
-    rf"(?P<han>[{_HAN}]+)"
-    rf"|(?P<unspaced>[{_UNSPACED}]+)"
-    rf"|(?P<standard>\b[A-Z]{{2,5}}(?:/[A-Z]{{1,2}})? \d[\d.\-]*\d\b)"
-    rf"|(?P<number>\b\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?\b)"
-    rf"|(?P<word>{_ALNUM}+(?:[_.\-/'’@+&:]+{_ALNUM}+)*(?:\+\+|\#)?)"
-    rf"|(?P<emoji>[{_EMOJI}])"
+    rf"(?P<han>[{_HAN}]++)"
+    rf"|(?P<unspaced>[{_UNSPACED}]++)"
+    rf"|(?<![A-Za-z0-9_])(?P<standard>(?P<body>[A-Z]{{2,5}}(?:/[A-Z]{{1,4}})?|{_BODIES})[ ]?"
+    rf"(?P<digits>\d++(?:\.\d++)*+[A-Za-z]{{0,3}}(?:[-:]\d++[A-Za-z]?)*+))(?![A-Za-z0-9_]|[-.:/@+&'][A-Za-z0-9])"
+    rf"|(?<![A-Za-z0-9_])(?P<number>[{CURRENCIES}]?\d{{1,3}}(?:,\d{{3}})+(?:\.\d++)?[%‰]?)(?!\d)"
+    rf"|(?P<word>(?:[{CURRENCIES}](?=\d))?{_ALNUM}(?:{_JOINT}{_ALNUM})*+"
+    rf"(?:(?<=[A-Za-z])\+\+|(?<=[A-Za-z])(?<![A-Za-z0-9][A-Za-z])\#|(?<=\d)[%‰])?)"
+    rf"|(?P<emoji>[{_EMOJI}]|{_FLAG})"
 )
-_KEPT_DIGITS = re.compile("([\u00b2\u00b3\u00b9\u00bc-\u00be\u2070\u2074-\u2079\u2080-\u2089\u2150-\u215e]+)")
-# zero-width characters and soft hyphens go, all hyphens become one
-_INVISIBLE: dict[int, str | None] = dict.fromkeys([0xAD, 0x200B, 0x200C, 0x200D, 0x2060, 0xFEFF])
-_INVISIBLE |= dict.fromkeys([0x2010, 0x2011, 0x2212], "-")
-_HAN_RUN_CHARS = 500  # jieba's time grows with the square of a run
-_CASES = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
-_SEPARATOR = re.compile(r"[_.\-/'’@+&:#]+")
-_DECIMAL = re.compile(r"\d+(?:\.\d+)*")
-_POSSESSIVE = re.compile(r"['’]s?$|['’]s\b")
-
-_simplify = OpenCC("t2s").convert
-_stem_word = snowballstemmer.stemmer("english").stemWord
-
-
-@cache
-def _jieba() -> Any:
-    """jieba with its own dictionary, parsed here: its cache file in the shared /tmp could be planted by others."""
-    tokenizer = jieba.Tokenizer()
-    tokenizer.FREQ, tokenizer.total = tokenizer.gen_pfdict(tokenizer.get_dict_file())
-    tokenizer.initialized = True
-    return tokenizer
-
-
-def warm_up() -> None:
-    """Load the dictionary now (half a second) rather than in the first request."""
-    _jieba()
-
-
-def fold(text: str) -> str:
-    """NFKC and simplified Chinese; case is kept, since it marks the parts of identifiers.
-
-    Raised, lowered and fractional digits stay what they are: 5² is not 52. Invisible characters are left out.
-    """
-    pieces = _KEPT_DIGITS.split(text.translate(_INVISIBLE))
-    return str(_simplify("".join(p if n % 2 else unicodedata.normalize("NFKC", p) for n, p in enumerate(pieces))))
-
-
-def normalize(text: str) -> str:
-    """The form in which two questions count as the same: folded, lower case, one space, no closing punctuation."""
-    return " ".join(fold(text).lower().split()).strip(" ?!.,;:。，；、…~")
+_ASKING = ASKING_HAN | {"#" + word for word in ASKING_HAN if len(word) == 2}
+_IS_HAN = re.compile(f"[{_HAN}]")
+_ONE_SYLLABLE = re.compile("([가-힣])(?:은|는|이|가|을|를|의|에|도|만|와|과|로)")  # and a Korean particle
 
 
 def tokens(text: str) -> list[str]:
     """The terms of a text in reading order, with repetitions. No token is empty, blank or longer than 64 characters."""
-    return [piece for token in _tokens(fold(text)) for piece in _bounded(token)]
-
-
-def _tokens(text: str) -> Iterator[str]:
+    text = fold(text)
+    found: list[str] = []
     for match in _PIECE.finditer(text):
-        kind, piece = match.lastgroup, match.group()
+        kind = match.lastgroup
+        piece = match.group()
         if kind == "han":
-            for start in range(0, len(piece), _HAN_RUN_CHARS):
-                yield from _jieba().lcut_for_search(piece[start : start + _HAN_RUN_CHARS])
-            yield from _bigrams(piece)
+            found += [token for token in rjieba.cut_for_search(piece) + _bigrams(piece) if token not in _ASKING]
         elif kind == "unspaced":
-            yield from _bigrams(piece) if len(piece) > 1 else [piece]
+            found += _unspaced(piece)
         elif kind == "standard":
-            yield from _standard(piece)
-        elif kind == "number":
-            yield piece.replace(",", "")
+            found += standard_tokens(match["body"], match["digits"])
         elif kind == "emoji":
-            yield piece
+            found.append(piece)
         else:
-            yield from _word(piece)
+            found += word_tokens(piece.replace(",", ""))
+            if len(piece) == 1:
+                found += _beside_han(text, match.start(), piece.lower())
+    return found if max(map(len, found), default=0) <= TOKEN_MAX_CHARS else _bounded(found)
 
 
-def _bigrams(run: str) -> Iterator[str]:
-    return ("#" + run[i : i + 2] for i in range(len(run) - 1))
+def _bigrams(run: str) -> list[str]:
+    return ["#" + first + second for first, second in pairwise(run)]
 
 
-def _standard(text: str) -> Iterator[str]:
-    """GB/T 7714-2015 gives itself without the space, without the year, and its parts."""
-    body, number = text.lower().split(" ", 1)
-    yield from dict.fromkeys((body + number, body + number.split("-")[0]))
-    yield from _word(body)
-    yield from _word(number)
+def _unspaced(run: str) -> list[str]:
+    if len(run) == 1:
+        return [run]
+    if particle := _ONE_SYLLABLE.fullmatch(run):
+        return [particle.group(1), *_bigrams(run)]
+    return _bigrams(run)
 
 
-def _word(word: str) -> Iterator[str]:
-    """A plain word gives its stem; an identifier (`max_tokens`, `HTTPException`, `v2.3.1`) itself and its parts."""
-    plain = _POSSESSIVE.sub("", word).strip("_")
-    if _DECIMAL.fullmatch(plain):
-        yield plain
-        return
-    parts = [part for piece in _SEPARATOR.split(plain) if piece for part in _parts(piece)]
-    if parts == [plain]:
-        yield _stem(plain.lower())
-        return
-    yield _stem(plain.lower())
-    # one letter or digit split off an identifier ("E" of E11000) says nothing; as a word of its own it may
-    yield from (_stem(part.lower()) for part in parts if len(part) > 1)
+def _beside_han(text: str, at: int, letter: str) -> list[str]:
+    """A single letter says little, with its neighbour it is a word: T恤, A股, 维生素C."""
+    before, after = text[max(at - 1, 0) : at], text[at + 1 : at + 2]
+    found = ["#" + before + letter] if _IS_HAN.match(before) else []
+    return [*found, "#" + letter + after] if _IS_HAN.match(after) else found
 
 
-def _parts(word: str) -> list[str]:
-    """The pieces of a word at changes of case and between letters and digits: getHTTPCode2 -> get, HTTP, Code, 2."""
-    return _CASES.findall(word) if word.isascii() else [word]
-
-
-@lru_cache(maxsize=200_000)
-def _stem(word: str) -> str:
-    return str(_stem_word(word)) if word.isascii() and word.isalpha() and len(word) > 2 else word
-
-
-def _bounded(token: str) -> Iterator[str]:
+def _bounded(found: list[str]) -> list[str]:
     """An over-long run (base64, a hash list) is cut into pieces: the same run gives the same pieces."""
-    for start in range(0, len(token), TOKEN_MAX_CHARS):
-        yield token[start : start + TOKEN_MAX_CHARS]
+    return [t[i : i + TOKEN_MAX_CHARS] for t in found for i in range(0, len(t), TOKEN_MAX_CHARS)]

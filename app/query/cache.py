@@ -9,7 +9,8 @@ from uuid import uuid4
 from pydantic import TypeAdapter, ValidationError
 
 from app.errors import CacheUnavailable
-from app.lexical.tokens import TOKENIZER, normalize
+from app.lexical.fold import normalize
+from app.lexical.tokens import TOKENIZER
 from app.query.timing import Timings
 from app.records import Answer, Collection, Question
 from app.resources import Resources

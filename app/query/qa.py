@@ -5,7 +5,7 @@ from uuid import uuid4
 from app.db import collections, qa_pairs
 from app.db.pool import Db
 from app.errors import InvalidInput
-from app.lexical.tokens import normalize
+from app.lexical.fold import normalize
 from app.query.timing import Timings
 from app.records import Answer, Collection, DocumentState, QaPair, Question
 from app.resources import Resources
