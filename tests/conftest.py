@@ -9,6 +9,8 @@ from typing import Any
 
 import psycopg
 import pytest
+from hypothesis import HealthCheck
+from hypothesis import settings as hypothesis_settings
 from psycopg.sql import SQL, Identifier
 
 from app import services
@@ -23,6 +25,9 @@ from app.services import Endpoints
 from app.settings import Settings
 
 TEMPLATE = "ragledger_template"
+# how long an example takes says how busy the machine is
+hypothesis_settings.register_profile("ragledger", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+hypothesis_settings.load_profile("ragledger")
 
 
 @pytest.fixture(scope="session", autouse=True)
