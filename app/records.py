@@ -164,6 +164,8 @@ class Ranking:
     rerank_weight: float = 0.3
     rerank_coverage_weight: float = 0.0
     rerank_min_score: float | None = None
+    collapse_duplicates: bool = True
+    expand_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,8 +252,44 @@ class Candidates:
 
 
 @dataclass(frozen=True, slots=True)
+class FoundIn:
+    """A lower ranked chunk that says what a hit says. `rank` is its own; `resemblance` is 1 for equal texts."""
+
+    rank: int
+    chunk_id: int
+    document_id: int
+    source: str
+    section: str
+    start_char: int
+    end_char: int
+    resemblance: float
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """What a hit grew to: `text == content[start_char:end_char]` of its document, whole chunks in reading order.
+
+    `tokens` is the estimate of `app.lexical.lengths`.
+    """
+
+    start_char: int
+    end_char: int
+    text: str
+    tokens: int
+    chunk_ids: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Collapse:
+    """A candidate that the hit `into` stands for: a near duplicate, or without a resemblance a part of its passage."""
+
+    into: int
+    resemblance: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Hit:
-    """A chunk that a search returns, with every score that put it there."""
+    """A chunk that a search returns, with every score that put it there. `rank` counts what is returned, from 1."""
 
     rank: int
     chunk_id: int
@@ -274,6 +312,16 @@ class Hit:
     coverage: float | None
     rerank_score: float | None
     score: float
+    also_found_in: tuple[FoundIn, ...] = ()
+    passage: Passage | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Picked:
+    """The hits, best first, and by chunk id what became of candidates that another chunk's hit stands for."""
+
+    hits: tuple[Hit, ...]
+    collapses: Mapping[int, Collapse] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,7 +402,7 @@ class LedgerEntry:
     timings_ms: Mapping[str, float]
     candidates: Candidates | None = None
     labels: Mapping[int, tuple[str, str]] = field(default_factory=dict)  # chunk id -> (sha-256 of its text, source)
-    picked: frozenset[int] = frozenset()
+    picked: Picked = field(default_factory=lambda: Picked(()))
     cited: frozenset[int] = frozenset()
     answer: str | None = None
     citations: tuple[Citation, ...] = ()

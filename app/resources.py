@@ -90,6 +90,7 @@ class Resources:
             rerank_weight=s.rerank_weight,
             rerank_coverage_weight=s.rerank_coverage_weight,
             rerank_min_score=s.rerank_min_score,
+            expand_tokens=s.expand_tokens,
         )
 
     def ranking_with(self, **changes: float | str | None) -> Ranking:

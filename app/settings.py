@@ -65,6 +65,7 @@ class Settings(BaseSettings):
     reranker_timeout_seconds: float = Field(
         5, gt=0, le=600, description="Longest wait for the reranker before going on in the fused order"
     )
+    expand_tokens: int = Field(0, ge=0, le=8_000, description="Budget of the passage a hit grows to, tokens; 0: off")
     question_max_chars: int = Field(2_000, ge=10, le=100_000, description="Longest question accepted, characters")
 
     answer_cache_seconds: int = Field(3_600, ge=0, description="Life of a cached answer; 0: no cache")

@@ -373,7 +373,8 @@ class QueryLog(SQLModel, table=True):
 class QueryHit(SQLModel, table=True):
     """One candidate of a query with all its scores. No foreign key to chunk: the ledger outlives it.
 
-    `collapsed_into`: the picked chunk that stands for this one, a near duplicate or a neighbour it was merged with.
+    `collapsed_into`: the picked chunk that stands for this one, a near duplicate (then `resemblance` says how near) or
+    the one whose passage holds it. The passage is `passage_start_char` to `passage_end_char` of the document.
     """
 
     __tablename__ = "query_hit"
@@ -403,6 +404,9 @@ class QueryHit(SQLModel, table=True):
     picked: bool = Field(nullable=False, sa_column_kwargs={"server_default": literal("false")})
     cited: bool = Field(nullable=False, sa_column_kwargs={"server_default": literal("false")})
     collapsed_into: int | None = _bigint(nullable=True)
+    resemblance: float | None = _double()
+    passage_start_char: int | None = _int(nullable=True)
+    passage_end_char: int | None = _int(nullable=True)
 
 
 class EvalRun(SQLModel, table=True):

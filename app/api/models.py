@@ -156,6 +156,14 @@ class SearchBody(Body):
         0.0, allow_inf_nan=False, description="Least rerank score of a hit, on the reranker's scale; left out: that of "
         "the setting, or any", json_schema_extra=_setting,
     )  # fmt: skip
+    collapse_duplicates: bool = Field(
+        _DEFAULTS.collapse_duplicates,
+        description="Return one of several near duplicates, and the others as its also_found_in",
+    )
+    expand_tokens: int = Field(
+        _DEFAULTS.expand_tokens, ge=0, le=8_000, description="Budget of the passage that each hit grows to, "
+        "in tokens; hits that share one are merged; 0: chunks as they are", json_schema_extra=_setting,
+    )  # fmt: skip
 
     def to_question(self, collection: str, ranking: Ranking) -> Question:
         """The question with the settings' collection and ranking where the caller named none."""

@@ -148,6 +148,31 @@ class CollectionReply(Reply):
 # --- searches and answers -----------------------------------------------------------------------------------------
 
 
+class FoundInReply(Reply):
+    """A lower ranked chunk that says what a hit says; `resemblance` is 1 where the texts are equal."""
+
+    rank: int = Field(description="Its own rank among all candidates")
+    chunk_id: int
+    document_id: int
+    source: str
+    section: str
+    start_char: int
+    end_char: int
+    resemblance: float = Field(description="Share of three-word shingles that both hold (Jaccard), 0 to 1")
+
+
+class PassageReply(Reply):
+    """What a hit grew to: `text` is `content[start_char:end_char]` of its document."""
+
+    start_char: int
+    end_char: int
+    text: str
+    tokens: int = Field(
+        description="An estimate from the scripts of the text, at most expand_tokens for several chunks"
+    )
+    chunk_ids: list[int] = Field(description="The chunks it holds, in reading order")
+
+
 class HitReply(Reply):
     """A chunk with every score that put it there; higher is better. null: that path does not know it."""
 
@@ -172,6 +197,8 @@ class HitReply(Reply):
     coverage: float | None
     rerank_score: float | None
     score: float
+    also_found_in: list[FoundInReply] = Field(description="Near duplicates among the candidates, which are no hits")
+    passage: PassageReply | None = Field(description="With expand_tokens: the hit with its neighbours")
 
 
 class SearchReply(Reply):
@@ -247,6 +274,10 @@ class LoggedHitReply(Reply):
     rank: int
     picked: bool
     cited: bool
+    collapsed_into: int | None = Field(description="The picked chunk that stands for this one")
+    resemblance: float | None = Field(description="To that chunk; null: this one is part of its passage")
+    passage_start_char: int | None
+    passage_end_char: int | None
 
 
 class LoggedQueryReply(Reply):

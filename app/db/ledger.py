@@ -9,11 +9,12 @@ from psycopg.types.json import Jsonb
 
 from app.db.pool import Db
 from app.db.sql import statement
-from app.records import Candidates, LedgerEntry
+from app.records import Candidates, Collapse, Hit, LedgerEntry
 
 _HIT_TYPES = [
     *("int8", "uuid", "int8", "text", "text", "int4", "int4", "float8", "float8"),
     *("float8", "float8", "float8", "int4", "float8", "float8", "float8", "float8", "int4", "bool", "bool"),
+    *("int8", "float8", "int4", "int4"),
 ]
 
 
@@ -59,7 +60,8 @@ def _circumstances(entry: LedgerEntry) -> dict[str, Any]:
 
 
 def _hits(entry: LedgerEntry, candidates: Candidates) -> Iterator[tuple[Any, ...]]:
-    recalled = candidates.recalled
+    recalled, collapses = candidates.recalled, entry.picked.collapses
+    hits = {hit.chunk_id: hit for hit in entry.picked.hits}
     columns = (
         recalled.vector_rank, recalled.bm25_rank, recalled.cosine, recalled.bm25, candidates.vector_norm,
         candidates.bm25_norm, candidates.fused, candidates.fused_rank, candidates.span_cosine, candidates.coverage,
@@ -72,5 +74,15 @@ def _hits(entry: LedgerEntry, candidates: Candidates) -> Iterator[tuple[Any, ...
             *(entry.asked.collection.id, entry.query_id, chunk_id, *entry.labels[chunk_id]),
             *(vector_rank or None, bm25_rank or None),
             *(None if isinstance(score, float) and np.isnan(score) else score for score in scores),
-            *(chunk_id in entry.picked, chunk_id in entry.cited),
+            *(chunk_id in hits, chunk_id in entry.cited),
+            *_collapse(collapses.get(chunk_id)),
+            *_passage(hits.get(chunk_id)),
         )
+
+
+def _collapse(collapse: Collapse | None) -> tuple[int | None, float | None]:
+    return (collapse.into, collapse.resemblance) if collapse else (None, None)
+
+
+def _passage(hit: Hit | None) -> tuple[int | None, int | None]:
+    return (hit.passage.start_char, hit.passage.end_char) if hit and hit.passage else (None, None)

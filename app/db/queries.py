@@ -33,6 +33,10 @@ class LoggedHit:
     rank: int
     picked: bool
     cited: bool
+    collapsed_into: int | None
+    resemblance: float | None
+    passage_start_char: int | None
+    passage_end_char: int | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,16 +3,19 @@
 After it no step of a search needs the database, so that a slow reranker holds no connection.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
 
 import numpy as np
 
-from app.db import documents, vectors
+from app.db import documents, vectors, windows
 from app.db.documents import ChunkDetail
 from app.db.pool import Db
+from app.db.windows import Window
+from app.lexical.lengths import CHARS_PER_TOKEN_MAX
+from app.query.duplicates import Groups
 from app.records import Asked, Candidates, Floats, SpanScore
 
 
@@ -20,29 +23,56 @@ from app.records import Asked, Candidates, Floats, SpanScore
 class Head:
     """`reranked` are the chunks to be reranked, best first.
 
-    By chunk id: `chunks` and their `spans` are all that can be picked; `labels` (sha-256 of the text, source) are those
-    of every candidate.
+    By chunk id: `chunks` with their `spans` are all that can be picked, `leaders` the chunk that each of them repeats
+    (itself where it repeats none), `windows` the text around them where hits are to grow, and `labels` (sha-256 of the
+    text, source) those of every candidate.
     """
 
     reranked: tuple[int, ...]
     chunks: Mapping[int, ChunkDetail]
     spans: Mapping[int, tuple[SpanScore, ...]]
+    leaders: Mapping[int, int]
+    windows: Mapping[int, Window]
     labels: Mapping[int, tuple[str, str]]
 
 
 def read(candidates: Candidates, asked: Asked, snapshot: Db) -> Head:
-    """A rerank only lifts the first `rerank_depth` over the others: what is picked is among them or the first `top_k`
-    of the fused order."""
+    """A rerank only lifts the first `rerank_depth` over the others: what is picked is among them or the first of the
+    fused order, as many as hold `top_k` that do not repeat each other."""
     ranking, collection = asked.question.ranking, asked.collection
-    best_first = candidates.recalled.chunk_ids[candidates.fused_rank.argsort()]
-    pickable = best_first[: max(ranking.rerank_depth, ranking.top_k)].tolist()
-    spans = vectors.span_scores(snapshot, collection, asked.vector, pickable)
+    best_first: list[int] = candidates.recalled.chunk_ids[candidates.fused_rank.argsort()].tolist()
+    chunks, leaders = _pickable(best_first, candidates, asked, snapshot)
+    spans = vectors.span_scores(snapshot, collection, asked.vector, list(chunks))
+    reach = ranking.expand_tokens * CHARS_PER_TOKEN_MAX
     return Head(
-        reranked=tuple(pickable[: ranking.rerank_depth]),
-        chunks=documents.details(snapshot, collection.id, pickable),
+        reranked=tuple(best_first[: ranking.rerank_depth]),
+        chunks=chunks,
         spans={chunk_id: tuple(group) for chunk_id, group in groupby(spans, attrgetter("chunk_id"))},
-        labels=documents.labels(snapshot, collection.id, best_first.tolist()),
+        leaders=leaders,
+        windows=windows.around(snapshot, collection.id, list(chunks), reach) if reach else {},
+        labels=documents.labels(snapshot, collection.id, best_first),
     )
+
+
+def _pickable(
+    best_first: Sequence[int], candidates: Candidates, asked: Asked, snapshot: Db
+) -> tuple[Mapping[int, ChunkDetail], Mapping[int, int]]:
+    """The chunks that can be picked and their leaders; mostly one statement reads them all."""
+    ranking, recalled = asked.question.ranking, candidates.recalled
+    bm25 = dict(zip(recalled.chunk_ids.tolist(), recalled.bm25.tolist(), strict=True))
+    groups = Groups(asked.question.text)
+    chunks: dict[int, ChunkDetail] = {}
+    depth = max(ranking.rerank_depth, ranking.top_k)
+    for at in range(0, len(best_first), depth):
+        batch = best_first[at : at + depth]
+        chunks |= documents.details(snapshot, asked.collection.id, batch)
+        if not ranking.collapse_duplicates:
+            return chunks, {i: i for i in batch}
+        for i in batch:
+            groups.add(i, chunks[i].text, bm25[i])
+        if len(groups) >= ranking.top_k:
+            break
+    return chunks, groups.leaders
 
 
 def spread(scores: Mapping[int, float], candidates: Candidates) -> Floats:

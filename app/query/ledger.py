@@ -7,7 +7,18 @@ from typing import TypeVar
 
 from app.db import ledger
 from app.errors import DatabaseUnavailable
-from app.records import Answer, Asked, Candidates, Collection, Hit, LedgerEntry, Question, SearchResult, SpanScore
+from app.records import (
+    Answer,
+    Asked,
+    Candidates,
+    Collection,
+    Hit,
+    LedgerEntry,
+    Picked,
+    Question,
+    SearchResult,
+    SpanScore,
+)
 from app.resources import Resources
 
 _LOG = logging.getLogger(__name__)
@@ -16,12 +27,16 @@ Made = TypeVar("Made", SearchResult, Answer)
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What the search steps found for one question. By chunk id: the `spans` of what could be picked, and the `labels`
-    (sha-256 of its text, source) of every candidate."""
+    """What the search steps found for one question.
+
+    `hits` are chunks, as answers quote them; `picked` is what is returned: the same, or the passages that they grew to.
+    By chunk id: the `spans` of what could be picked, and the `labels` (sha-256 of its text, source) of every candidate.
+    """
 
     asked: Asked
     candidates: Candidates
     hits: tuple[Hit, ...]
+    picked: Picked
     spans: Mapping[int, tuple[SpanScore, ...]]
     labels: Mapping[int, tuple[str, str]]
 
@@ -38,7 +53,7 @@ def record_search(result: SearchResult, found: Found, resources: Resources) -> S
         timings_ms=result.timings_ms,
         candidates=found.candidates,
         labels=found.labels,
-        picked=frozenset(hit.chunk_id for hit in result.hits),
+        picked=found.picked,
         degraded=result.degraded,
     )
     return _kept(result, entry, resources)
@@ -57,7 +72,7 @@ def record_answer(answer: Answer, found: Found, resources: Resources) -> Answer:
         timings_ms=answer.timings_ms,
         candidates=found.candidates,
         labels=found.labels,
-        picked=frozenset(hit.chunk_id for hit in answer.hits),
+        picked=found.picked,
         cited=frozenset(citation.chunk_id for citation in answer.citations),
         answer=answer.text,
         citations=answer.citations,

@@ -1,20 +1,31 @@
-"""Turn the best candidates into hits: their text, and every score that put them there."""
+"""Turn the best candidates into hits: their text, every score that put them there, near duplicates collapsed."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from app.db.documents import ChunkDetail
+from app.query.duplicates import Comparable, resemblance
 from app.query.head import Head
-from app.records import Candidates, Hit, Ranking
+from app.records import Candidates, Collapse, FoundIn, Hit, Picked, Ranking
 
 
-def top(candidates: Candidates, head: Head, ranking: Ranking) -> tuple[Hit, ...]:
-    """The first `top_k` candidates that reach the least rerank score, best first."""
-    best_first = candidates.rank.argsort()
-    best = best_first[_reaches(candidates, ranking.rerank_min_score)[best_first]][: ranking.top_k].tolist()
-    return tuple(_hit(candidates, n, head.chunks[int(candidates.recalled.chunk_ids[n])]) for n in best)
+def top(candidates: Candidates, head: Head, ranking: Ranking) -> Picked:
+    """The first `top_k` candidates that reach the least rerank score, best first; what repeats a better one is listed
+    there and takes no place."""
+    reaches = _reaches(candidates, ranking.rerank_min_score)
+    groups: dict[int, list[int]] = {}
+    for n in candidates.rank.argsort().tolist():
+        chunk_id = int(candidates.recalled.chunk_ids[n])
+        if chunk_id not in head.chunks:
+            break  # none of those below has been read
+        if reaches[n]:
+            groups.setdefault(head.leaders[chunk_id], []).append(n)
+    best = list(groups.values())[: ranking.top_k]
+    hits = tuple(_hit(candidates, rank, group, head) for rank, group in enumerate(best, 1))
+    return Picked(hits, {d.chunk_id: Collapse(h.chunk_id, d.resemblance) for h in hits for d in h.also_found_in})
 
 
 def _reaches(candidates: Candidates, least: float | None) -> NDArray[np.bool_]:
@@ -25,10 +36,11 @@ def _reaches(candidates: Candidates, least: float | None) -> NDArray[np.bool_]:
     return candidates.rerank_score >= least
 
 
-def _hit(candidates: Candidates, n: int, chunk: ChunkDetail) -> Hit:
-    recalled = candidates.recalled
+def _hit(candidates: Candidates, rank: int, group: Sequence[int], head: Head) -> Hit:
+    recalled, n = candidates.recalled, group[0]
+    chunk = head.chunks[int(recalled.chunk_ids[n])]
     return Hit(
-        rank=int(candidates.rank[n]),
+        rank=rank,
         chunk_id=chunk.id,
         document_id=chunk.document_id,
         source=chunk.source,
@@ -49,6 +61,21 @@ def _hit(candidates: Candidates, n: int, chunk: ChunkDetail) -> Hit:
         coverage=_known(candidates.coverage[n]),
         rerank_score=_known(candidates.rerank_score[n]),
         score=float(candidates.score[n]),
+        also_found_in=tuple(_found_in(candidates, other, head, chunk) for other in group[1:]),
+    )
+
+
+def _found_in(candidates: Candidates, n: int, head: Head, instead: ChunkDetail) -> FoundIn:
+    chunk = head.chunks[int(candidates.recalled.chunk_ids[n])]
+    return FoundIn(
+        rank=int(candidates.rank[n]),
+        chunk_id=chunk.id,
+        document_id=chunk.document_id,
+        source=chunk.source,
+        section=chunk.section,
+        start_char=chunk.start_char,
+        end_char=chunk.end_char,
+        resemblance=resemblance(Comparable(chunk.text), Comparable(instead.text)),
     )
 
 

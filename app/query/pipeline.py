@@ -7,7 +7,7 @@ from uuid import uuid4
 from app.db import collections
 from app.db.pool import Db
 from app.errors import CacheUnavailable
-from app.query import cache, cite, fuse, head, ledger, pick, qa, quote, recall, refuse, rerank
+from app.query import cache, cite, expand, fuse, head, ledger, pick, qa, quote, recall, refuse, rerank
 from app.query.head import Head
 from app.query.ledger import Found
 from app.query.quote import Evidence
@@ -29,7 +29,7 @@ def search(question: Question, resources: Resources) -> SearchResult:
         query_id=uuid4(),
         collection=collection.name,
         revision=found.candidates.recalled.revision,
-        hits=found.hits,
+        hits=found.picked.hits,
         confidence=found.candidates.confidence,
         degraded=found.asked.degraded,
         timings_ms=timings.total(),
@@ -64,13 +64,15 @@ def answer(question: Question, resources: Resources) -> Answer:
 
 
 def find(asked: Asked, resources: Resources, timings: Timings) -> Found:
-    """Recall, fuse, rerank and pick. All is read in one snapshot, which is over before a reranker takes its time."""
+    """Recall, fuse, rerank, pick and expand. All is read in one snapshot, over before a reranker takes its time."""
     candidates, best = resources.database.read_anywhere(lambda snapshot: _fused(asked, snapshot, resources, timings))
     with timings("rerank"):
         candidates, away = rerank.reorder(candidates, best, asked, resources)
     with timings("pick"):
-        hits = pick.top(candidates, best, asked.question.ranking)
-    return Found(replace(asked, degraded=asked.degraded + away), candidates, hits, best.spans, best.labels)
+        picked = pick.top(candidates, best, asked.question.ranking)
+        grown = expand.passages(picked, best.windows, asked.question.ranking.expand_tokens)
+    asked = replace(asked, degraded=asked.degraded + away)
+    return Found(asked, candidates, picked.hits, grown, best.spans, best.labels)
 
 
 def _fused(asked: Asked, snapshot: Db, resources: Resources, timings: Timings) -> tuple[Candidates, Head]:
@@ -105,7 +107,7 @@ def _answer(found: Found, evidence: Evidence, degraded: tuple[str, ...], timings
         cached=False,
         confidence=confidence,
         citations=citations,
-        hits=found.hits,
+        hits=found.picked.hits,
         degraded=found.asked.degraded + degraded,
         timings_ms=timings.total(),
     )

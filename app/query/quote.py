@@ -9,6 +9,7 @@ import numpy as np
 from app.lexical.overlap import coverage, term_weights
 from app.lexical.tokens import tokens
 from app.query import fuse
+from app.query.duplicates import Comparable, duplicate
 from app.records import Floats, Hit, LexicalStatistics, Quote, SpanScore
 
 HITS_READ = 3
@@ -42,11 +43,22 @@ def best(hits: Sequence[Hit], spans_of: Mapping[int, Sequence[SpanScore]], stati
     words = [set(tokens(_text(span, read))) & weights.keys() for span in spans]
     support = _support(spans, words, weights)
     support[[_HEADING.fullmatch(_text(s, read)) is not None for s in spans]] *= HEADING_WORTH
-    order = np.argsort(-support, kind="stable")[:QUOTES_MAX].tolist()
-    chosen = [n for n in order if support[n] >= SECOND_AT_LEAST * support[order[0]]]
+    chosen = _chosen(support, [_text(span, read) for span in spans])
     quotes = tuple(_quote(read[spans[n].chunk_id], spans[n], float(support[n])) for n in chosen)
     of_hit = {i: set().union(*(w for s, w in zip(spans, words, strict=True) if s.chunk_id == i)) for i in read}
     return Evidence(quotes, max(coverage(terms, weights) for terms in of_hit.values()))
+
+
+def _chosen(support: Floats, texts: Sequence[str]) -> list[int]:
+    """The spans to quote, best first: near the best one's support, and none that repeats a better one."""
+    chosen: list[tuple[int, Comparable]] = []
+    for n in np.argsort(-support, kind="stable").tolist():
+        if len(chosen) == QUOTES_MAX or (chosen and support[n] < SECOND_AT_LEAST * support[chosen[0][0]]):
+            break
+        text = Comparable(texts[n])
+        if not any(duplicate(text, better) for _, better in chosen):
+            chosen.append((n, text))
+    return [n for n, _ in chosen]
 
 
 def _quote(hit: Hit, span: SpanScore, score: float) -> Quote:

@@ -65,12 +65,16 @@ def upgrade() -> None:
     op.add_column("query_hit", sa.Column("coverage", sa.Double(), nullable=True))
     op.add_column("query_hit", sa.Column("rerank_score", sa.Double(), nullable=True))
     op.add_column("query_hit", sa.Column("collapsed_into", sa.BigInteger(), nullable=True))
+    op.add_column("query_hit", sa.Column("resemblance", sa.Double(), nullable=True))
+    op.add_column("query_hit", sa.Column("passage_start_char", sa.Integer(), nullable=True))
+    op.add_column("query_hit", sa.Column("passage_end_char", sa.Integer(), nullable=True))
     op.execute("UPDATE query_hit SET rerank_score = span_cosine")
     install_functions()
 
 
 def downgrade() -> None:
-    for column in ("collapsed_into", "rerank_score", "coverage"):
+    passage = ("passage_end_char", "passage_start_char")
+    for column in (*passage, "resemblance", "collapsed_into", "rerank_score", "coverage"):
         op.drop_column("query_hit", column)
     op.drop_column("query_log", "vector_scan")
     op.drop_column("query_log", "tokenizer")

@@ -13,6 +13,7 @@ HIT_FIELDS = {
     *("rank", "chunk_id", "document_id", "source", "title", "section", "start_char", "end_char", "text", "text_sha256"),
     *("cosine", "bm25", "vector_rank", "bm25_rank", "vector_norm", "bm25_norm", "fused", "span_cosine", "coverage"),
     *("rerank_score", "score"),
+    *("also_found_in", "passage"),
 }
 
 

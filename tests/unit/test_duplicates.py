@@ -1,0 +1,68 @@
+"""Near duplicates: what may stand for what."""
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.query.duplicates import Comparable, duplicate, resemblance
+
+WORDS = [f"w{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(200)]
+LETTER = " ".join(WORDS)
+QUESTION = Comparable("what is wzz?")
+
+
+def same(a: str, b: str, question: str = "") -> float | None:
+    return duplicate(Comparable(a), Comparable(b), Comparable(question))
+
+
+def replaced(at: int, word: str) -> str:
+    return " ".join([*WORDS[:at], word, *WORDS[at + 1 :]])
+
+
+def jaccard(a: Sequence[str], b: Sequence[str]) -> float:
+    """Of the runs of three words, counted plainly."""
+    runs = [{tuple(words[n : n + 3]) for n in range(max(1, len(words) - 2))} for words in (a, b)]
+    return len(runs[0] & runs[1]) / len(runs[0] | runs[1])
+
+
+@given(st.lists(st.sampled_from("abcd"), min_size=1), st.lists(st.sampled_from("abcd"), min_size=1))
+def test_resemblance_is_the_jaccard_of_shingles_both_ways(a: list[str], b: list[str]) -> None:
+    one, other = Comparable(" ".join(a)), Comparable(" ".join(b))
+    assert resemblance(one, other) == resemblance(other, one) == pytest.approx(jaccard(a, b))
+    assert resemblance(one, one) == 1
+
+
+def test_equal_texts_are_duplicates_whatever_they_hold() -> None:
+    for text in ("", "---", "a", "保修期为两年。", LETTER):
+        assert same(text, text, "a 保修") == 1.0
+
+
+def test_one_changed_word_of_many_makes_a_duplicate() -> None:
+    assert same(LETTER, replaced(50, "other")) == pytest.approx(195 / 201)
+    assert same(LETTER, LETTER.upper()) == 1.0
+    chinese = "本公司磨豆机自售出之日起保修两年，人为损坏以及进水不在保修范围之内，退货时需要出示发票和保修卡。"
+    assert same(chinese, chinese.replace("。", "！")) == 1.0
+    assert same(chinese * 3, (chinese * 3).replace("发票", "收据", 1)) is not None
+
+
+def test_other_texts_are_no_duplicates() -> None:
+    assert same(LETTER, " ".join(reversed(WORDS))) is None
+    assert same(LETTER, LETTER[: len(LETTER) // 2]) is None
+    assert same("Use soft water.", "Use hard water.") is None
+    assert same("---", "***") is None
+
+
+def test_what_differs_by_a_number_is_told_apart() -> None:
+    assert same(replaced(50, "E11000"), replaced(50, "E11001")) is None
+    assert same(replaced(50, "24"), replaced(50, "12")) is None
+    assert same(LETTER, replaced(50, "٣")) is None
+    assert same(replaced(50, "two"), replaced(50, "three")) is not None
+
+
+def test_what_differs_by_a_word_of_the_question_is_told_apart() -> None:
+    berlin, munich = replaced(50, "Berlin"), replaced(50, "Munich")
+    assert same(berlin, munich, "When does the office open?") is not None
+    assert same(berlin, munich, "berlin or munich?") is None
+    assert same(LETTER + "保修", LETTER + "保养", "如何保养") is None
