@@ -4,7 +4,7 @@ Scores: higher is better. Offsets: 0-based characters (code points), half-open, 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
@@ -20,6 +20,7 @@ Vector = NDArray[np.float32]  # (dim,), unit length
 SplitterName = Literal["fixed", "sentence", "semantic"]
 DocumentState = Literal["active", "disabled"]
 AnswerSource = Literal["qa", "corpus", "refusal"]
+VectorScan = Literal["none", "exact", "hnsw"]
 FusionName = Literal["minmax_confidence", "minmax", "zscore", "rrf", "weighted_rrf", "score"]
 RerankerName = Literal["spans", "none", "overlap", "cross-encoder", "http"]
 
@@ -169,12 +170,35 @@ class Ranking:
 
 
 @dataclass(frozen=True, slots=True)
+class Filters:
+    """Which chunks a search may find: all that is given must hold, and what is not given is not asked for.
+
+    metadata: key -> operator (eq, in, gt, gte, lt, lte, exists) -> value. Numbers compare with numbers and strings with
+    strings by code point; any other pair does not match. A list in a document's metadata matches by any of its
+    elements. `section` is a heading path: its own chunks and those below it. `created_at` and `updated_at`: operator
+    (gt, gte, lt, lte) -> moment. Disabled documents are never found, so there is no filter for the state.
+    """
+
+    metadata: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    source_prefix: str = ""
+    section: str = ""
+    document_ids: tuple[int, ...] = ()
+    created_at: Mapping[str, datetime] = field(default_factory=dict)
+    updated_at: Mapping[str, datetime] = field(default_factory=dict)
+
+    def given(self) -> dict[str, Any]:
+        """The parts that are given, by name; empty where a search may find everything."""
+        return {name: value for name, value in asdict(self).items() if value}
+
+
+@dataclass(frozen=True, slots=True)
 class Question:
     """What a person asked of one collection."""
 
     text: str
     collection: str
     ranking: Ranking = field(default_factory=Ranking)
+    filters: Filters = field(default_factory=Filters)
     use_cache: bool = True
 
 
@@ -214,7 +238,8 @@ class Recalled:
     """The union of the top lists of both paths, ascending chunk ids, all arrays (n,).
 
     Every chunk carries both raw scores: cosine (NaN where the vector path is away) and bm25 (0 where no term occurs).
-    Ranks count from 1 within a path's own top list, 0 where the chunk is not on it.
+    Ranks count from 1 within a path's own top list, 0 where the chunk is not on it. `vector_scan`: how the vector path
+    found its list.
     """
 
     revision: int
@@ -224,6 +249,7 @@ class Recalled:
     vector_rank: Ints
     bm25_rank: Ints
     statistics: LexicalStatistics
+    vector_scan: VectorScan = "none"
 
 
 @dataclass(frozen=True, slots=True)

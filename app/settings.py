@@ -66,6 +66,14 @@ class Settings(BaseSettings):
         5, gt=0, le=600, description="Longest wait for the reranker before going on in the fused order"
     )
     expand_tokens: int = Field(0, ge=0, le=8_000, description="Budget of the passage a hit grows to, tokens; 0: off")
+    exact_scan_max: int = Field(
+        20_000, ge=0, le=10_000_000, description="Chunks whose vectors are all compared; more of them: by an HNSW index"
+    )
+    hnsw_ef_search: int = Field(100, ge=1, le=1_000, description="Candidates an HNSW scan keeps, at least")
+    hnsw_halfvec: bool = Field(False, description="Index vectors in half precision: half the memory")
+    index_memory_bytes: int = Field(
+        2_000_000_000, ge=64_000_000, description="Memory that building an index may take on the database server, bytes"
+    )
     question_max_chars: int = Field(2_000, ge=10, le=100_000, description="Longest question accepted, characters")
 
     answer_cache_seconds: int = Field(3_600, ge=0, description="Life of a cached answer; 0: no cache")

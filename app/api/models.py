@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from pydantic_core import PydanticCustomError
 from werkzeug.datastructures import FileStorage as SentFile
 
+from app.api.filters import FiltersBody, FiltersText
 from app.api.texts import BIGINT_MAX, CollectionName, Id, Metadata, SourceName, Text, source_name
 from app.records import DocumentState, FusionName, Question, Ranking, RerankerName, Source
 
@@ -164,11 +165,13 @@ class SearchBody(Body):
         _DEFAULTS.expand_tokens, ge=0, le=8_000, description="Budget of the passage that each hit grows to, "
         "in tokens; hits that share one are merged; 0: chunks as they are", json_schema_extra=_setting,
     )  # fmt: skip
+    filters: FiltersBody = Field(FiltersBody(), json_schema_extra=_setting)
 
     def to_question(self, collection: str, ranking: Ranking) -> Question:
         """The question with the settings' collection and ranking where the caller named none."""
         given = self.model_dump(include=_RANKING, exclude_unset=True)
-        return Question(self.question, self.collection or collection, replace(ranking, **given))
+        ranking, filters = replace(ranking, **given), self.filters.to_filters()
+        return Question(self.question, self.collection or collection, ranking, filters)
 
 
 _RANKING = {name for name in SearchBody.model_fields if hasattr(_DEFAULTS, name)}
@@ -178,6 +181,10 @@ class SearchQuery(SearchBody):
     """The same in a URL."""
 
     model_config = ConfigDict(strict=False)
+
+    filters: FiltersText = Field(
+        FiltersBody(), description="One JSON object, as in the body of a POST", json_schema_extra=_setting
+    )
 
 
 class AskBody(SearchBody):

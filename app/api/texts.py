@@ -5,7 +5,7 @@ import math
 import unicodedata
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 BIGINT_MAX = 2**63 - 1
@@ -58,6 +58,19 @@ def _scalar(value: object) -> None:
         raise PydanticCustomError("finite", "contains a number that is not finite")
 
 
+def _plain(value: object) -> object:
+    if not isinstance(value, str | int | float):
+        raise PydanticCustomError("scalar", "is no string, number or boolean")
+    _scalar(value)
+    return value
+
+
+def _ordered(value: object) -> object:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise PydanticCustomError("orderable", "is no string or number")
+    return _plain(value)
+
+
 def _metadata(value: dict[str, Any]) -> dict[str, Any]:
     waiting: list[tuple[int, Any]] = [(1, value)]
     values = 0
@@ -89,3 +102,6 @@ CollectionName = Annotated[Line, Field(max_length=200)]
 SourceName = Annotated[str, AfterValidator(source_name), Field(json_schema_extra={"maxLength": SOURCE_MAX_CHARS})]
 Id = Annotated[int, Field(ge=1, le=BIGINT_MAX)]
 Metadata = Annotated[dict[str, Any], AfterValidator(_metadata)]
+_STRING, _NUMBER, _BOOLEAN = ({"type": name} for name in ("string", "number", "boolean"))
+Scalar = Annotated[Any, AfterValidator(_plain), WithJsonSchema({"anyOf": [_STRING, _NUMBER, _BOOLEAN]})]
+Orderable = Annotated[Any, AfterValidator(_ordered), WithJsonSchema({"anyOf": [_STRING, _NUMBER]})]

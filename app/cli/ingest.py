@@ -11,6 +11,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from app.cli.index import index_what_is_due
 from app.cli.settings import load
 from app.db import collections
 from app.ingest import load as files
@@ -35,6 +36,7 @@ def ingest(paths: tuple[Path, ...], collection: str | None, as_json: bool) -> No
         name = settings.collection if collection is None else collection
         _tell_kept_splitting(name, resources)
         outcomes = with_progress(found, name, resources)
+        index_what_is_due(name, resources)
     if as_json:
         click.echo(json.dumps({"collection": name, "documents": [asdict(o) for o in outcomes]}, ensure_ascii=False))
     else:

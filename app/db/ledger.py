@@ -1,7 +1,9 @@
 """Write a search or an answer with all its candidates, so that psql can explain it later."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -41,7 +43,8 @@ def _query(entry: LedgerEntry) -> dict[str, Any]:
         "question": question.text,
         "tokens": list(entry.asked.tokens),
         "embedding": entry.asked.vector,
-        "parameters": Jsonb(asdict(question.ranking) | _circumstances(entry)),
+        "parameters": Jsonb(asdict(question.ranking) | _circumstances(entry), dumps=partial(json.dumps, default=str)),
+        "vector_scan": candidates.recalled.vector_scan if candidates else "none",
         "lexical": Jsonb(asdict(candidates.recalled.statistics) if candidates else {}),
         "confidence": candidates.confidence if candidates else None,
         "source": entry.source,
@@ -55,8 +58,9 @@ def _query(entry: LedgerEntry) -> dict[str, Any]:
 
 def _circumstances(entry: LedgerEntry) -> dict[str, Any]:
     """What besides the ranking decided the outcome; `reranked_by` is "" where the order stayed the fused one."""
+    question = entry.asked.question
     reranked_by = entry.candidates.reranked_by if entry.candidates else ""
-    return {"use_cache": entry.asked.question.use_cache, "reranked_by": reranked_by}
+    return {"filters": question.filters.given(), "use_cache": question.use_cache, "reranked_by": reranked_by}
 
 
 def _hits(entry: LedgerEntry, candidates: Candidates) -> Iterator[tuple[Any, ...]]:

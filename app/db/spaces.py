@@ -1,13 +1,22 @@
 """Embedding spaces: one row and one partition of each vector table per model."""
 
-from dataclasses import asdict
-from typing import cast
+import re
+from dataclasses import asdict, dataclass
+from typing import LiteralString, cast
 
 from psycopg.sql import SQL, Identifier, Literal
 
 from app.db.pool import Db
 from app.db.sql import statement
 from app.records import ModelIdentity, Space
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """A space's part of `embedding`. `rows` is the server's estimate; `indexed_type` is None without a valid index."""
+
+    rows: int
+    indexed_type: str | None
 
 
 def ensure(connection: Db, identity: ModelIdentity) -> Space:
@@ -18,6 +27,24 @@ def ensure(connection: Db, identity: ModelIdentity) -> Space:
     return space
 
 
+def partition(connection: Db, space: Space) -> Partition:
+    """What the choice of a scan needs to know, from the catalogs alone."""
+    row = connection.execute(statement("spaces", "partition"), {"space_id": space.id}).fetchone()
+    return Partition(*cast(tuple[int, str | None], row))
+
+
+def vector_type(name: str) -> LiteralString:
+    """A type's name, known to be nothing else: a type takes no bound value. Raises ValueError."""
+    if not re.fullmatch(r"(vector|halfvec)\(\d+\)", name):
+        raise ValueError(f"no vector type: {name}")
+    return name
+
+
+def schema(connection: Db) -> str:
+    """Where the partitions stand."""
+    return cast(tuple[str], connection.execute(statement("spaces", "schema")).fetchone())[0]
+
+
 def _find(connection: Db, identity: ModelIdentity) -> Space | None:
     row = connection.execute(statement("spaces", "find"), asdict(identity)).fetchone()
     return Space(row[0], identity) if row else None
@@ -25,7 +52,6 @@ def _find(connection: Db, identity: ModelIdentity) -> Space | None:
 
 def _create(connection: Db, identity: ModelIdentity) -> Space:
     space_id = cast(tuple[int], connection.execute(statement("spaces", "insert"), asdict(identity)).fetchone())[0]
-    schema = cast(tuple[str], connection.execute(statement("spaces", "schema")).fetchone())[0]
     for table in ("embedding", "span_embedding", "qa_embedding"):
         partition = SQL(
             "CREATE TABLE {schema}.{partition} PARTITION OF {table}"
@@ -33,7 +59,7 @@ def _create(connection: Db, identity: ModelIdentity) -> Space:
         )
         connection.execute(
             partition.format(
-                schema=Identifier(schema),
+                schema=Identifier(schema(connection)),
                 partition=Identifier(f"{table}_s{space_id}"),
                 table=Identifier(table),
                 check=Identifier(f"{table}_s{space_id}_dim_check"),

@@ -1,7 +1,8 @@
 """Load the named statements of `sql/queries`.
 
 A file is one aggregate; a statement begins at a line `-- name: <name>` and runs to the next one. Values are bound as
-`%(name)s`; nothing is ever formatted into the text, except the partition names that `app.db.spaces` quotes.
+`%(name)s`; nothing is ever formatted into the text, except the names and types of partitions and their indexes, which
+`app.db.spaces` knows.
 """
 
 import re

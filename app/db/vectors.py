@@ -1,15 +1,29 @@
 """Vectors of chunks and spans: written by COPY, compared by PostgreSQL. Distances never leave SQL."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, LiteralString, cast
 
 import numpy as np
-from pgvector import HalfVector
-from pgvector import Vector as PgVector
+from psycopg import Cursor
+from psycopg.rows import TupleRow
 
+from app.db import filters, spaces, wire
 from app.db.pool import Db
 from app.db.sql import statement
-from app.records import Collection, Floats, Ints, SpanScore, Vector
+from app.records import Collection, Filters, Floats, Ints, SpanScore, Vector
+
+EF_SEARCH_MAX = 1_000  # pgvector's own limit
+Scored = tuple[Ints, Floats]  # chunk ids and their cosines
+
+
+@dataclass(frozen=True, slots=True)
+class IndexScan:
+    """How an HNSW index is read. `max_scan_tuples`: after so many the scan gives up, with fewer rows than asked for."""
+
+    indexed_type: str
+    ef_search: int
+    max_scan_tuples: int
 
 
 def known_chunks(connection: Db, collection: Collection, hashes: Sequence[str]) -> dict[str, int]:
@@ -30,34 +44,58 @@ def of_spans(connection: Db, collection: Collection, chunk_ids: Iterable[int]) -
     return {(row[0], row[1], row[2]): row[3].to_numpy().astype(np.float32) for row in rows}
 
 
-def add(connection: Db, collection: Collection, vectors: Mapping[int, Vector]) -> None:
-    """Write the vectors of chunks."""
-    with connection.cursor() as cursor, cursor.copy(statement("vectors", "copy_embedding")) as copy:
-        copy.set_types(["int8", "int8", "int8", "vector"])
-        for chunk_id, vector in vectors.items():
-            copy.write_row((collection.space.id, collection.id, chunk_id, PgVector(vector)))
+def add(connection: Db, collection: Collection, chunk_ids: Sequence[int], vectors: Sequence[Vector]) -> None:
+    """Write the vectors of chunks, given in the same order."""
+    if len(chunk_ids):
+        rows = wire.to_rows(
+            (*_scope(collection).values(), np.asarray(chunk_ids, np.int64)), np.asarray(vectors, np.float32)
+        )
+        _copy(connection, statement("vectors", "copy_embedding"), rows)
 
 
-def add_spans(connection: Db, collection: Collection, vectors: Mapping[tuple[int, int], Vector]) -> None:
-    """Write the vectors of spans, by (chunk id, ordinal of the span); half precision is enough to rank and quote."""
-    with connection.cursor() as cursor, cursor.copy(statement("vectors", "copy_span_embedding")) as copy:
-        copy.set_types(["int8", "int8", "int8", "int4", "halfvec"])
-        for (chunk_id, ordinal), vector in vectors.items():
-            half = HalfVector(vector.astype(np.float16))
-            copy.write_row((collection.space.id, collection.id, chunk_id, ordinal, half))
+def add_spans(
+    connection: Db, collection: Collection, spans: Sequence[tuple[int, int]], vectors: Sequence[Vector]
+) -> None:
+    """Write the vectors of spans, given by (chunk id, ordinal); half precision is enough to rank and quote."""
+    if len(spans):
+        chunk_ids, ordinals = np.array(spans, np.int64).T
+        keys = (*_scope(collection).values(), chunk_ids, ordinals.astype(np.int32))
+        _copy(
+            connection, statement("vectors", "copy_span_embedding"), wire.to_rows(keys, np.asarray(vectors, np.float16))
+        )
 
 
-def nearest(connection: Db, collection: Collection, vector: Vector, limit: int) -> tuple[Ints, Floats]:
-    """The `limit` chunks of highest cosine as (chunk ids, cosines), best first; ties go to the smaller id."""
+def nearest(connection: Db, collection: Collection, vector: Vector, limit: int) -> Scored:
+    """The `limit` findable chunks of highest cosine, exactly, best first; ties go to the smaller id."""
     values = _scope(collection) | {"vector": vector, "limit": limit}
-    ids, cosines = _columns(connection.execute(statement("vectors", "nearest"), values).fetchall())
-    order = np.lexsort((ids, -cosines))
-    return ids[order], cosines[order]
+    return _ranked(connection.execute(statement("vectors", "nearest"), values, prepare=False))
+
+
+def nearest_among(connection: Db, collection: Collection, vector: Vector, limit: int, chunk_ids: Ints) -> Scored:
+    """The same among given chunks."""
+    values = _scope(collection) | {"vector": vector, "limit": limit, "chunk_ids": wire.Bigints(chunk_ids)}
+    return _ranked(connection.execute(statement("vectors", "nearest_among"), values, prepare=False))
+
+
+def nearest_indexed(
+    connection: Db, collection: Collection, vector: Vector, limit: int, allowed: Filters, scan: IndexScan
+) -> Scored:
+    """The same by the HNSW index: near certain to be the nearest, and at times fewer than there are.
+
+    Never prepared: a plan made without the values takes LIMIT for a tenth of the table, and forgets the index.
+    """
+    ef_search = min(max(scan.ef_search, limit), EF_SEARCH_MAX)
+    connection.execute(statement("vectors", "tune"), {"ef_search": ef_search, "max_scan_tuples": scan.max_scan_tuples})
+    values = _scope(collection) | filters.values(allowed) | {"filtered": bool(allowed.given())}
+    text = statement("vectors", "nearest_indexed").replace("indexed_type", spaces.vector_type(scan.indexed_type))
+    found = _ranked(connection.execute(text, values | {"vector": vector, "limit": limit}, prepare=False))
+    connection.execute(statement("vectors", "untune"))
+    return found
 
 
 def cosines(connection: Db, collection: Collection, vector: Vector, chunk_ids: Ints) -> Floats:
     """The cosine of each given chunk, in their order; NaN where a chunk has no vector."""
-    values = _scope(collection) | {"vector": vector, "chunk_ids": chunk_ids.tolist()}
+    values = _scope(collection) | {"vector": vector, "chunk_ids": wire.Bigints(chunk_ids)}
     found = dict(cast(list[tuple[int, float]], connection.execute(statement("vectors", "cosines"), values).fetchall()))
     return np.array([found.get(chunk_id, np.nan) for chunk_id in chunk_ids.tolist()], np.float64)
 
@@ -72,8 +110,17 @@ def span_scores(
     return [SpanScore(row[0], row[1], row[2], None if vector is None else row[3]) for row in rows]
 
 
-def _columns(rows: Sequence[tuple[Any, ...]]) -> tuple[Ints, Floats]:
-    return np.array([row[0] for row in rows], np.int64), np.array([row[1] for row in rows], np.float64)
+def _ranked(found: Cursor[TupleRow]) -> Scored:
+    rows = found.fetchall()
+    ids, cosines = np.array([row[0] for row in rows], np.int64), np.array([row[1] for row in rows], np.float64)
+    order = np.lexsort((ids, -cosines))
+    return ids[order], cosines[order]
+
+
+def _copy(connection: Db, text: LiteralString, blocks: Iterable[bytes]) -> None:
+    with connection.cursor() as cursor, cursor.copy(text) as copy:
+        for block in blocks:
+            copy.write(block)
 
 
 def _scope(collection: Collection) -> dict[str, Any]:

@@ -1,19 +1,30 @@
-"""int[] and smallint[] columns at numpy speed: PostgreSQL's binary array format, in and out.
+"""Arrays and vectors at numpy speed: PostgreSQL's binary formats.
 
-Format: int32 dimensions, int32 flags, oid of the element, then per dimension length and lower bound, then each element
-as (int32 size, value), big-endian. Source: array_send and array_recv in the PostgreSQL sources.
+Of an array: int32 dimensions, int32 flags, oid of the element, then per dimension length and lower bound, then each
+element as (int32 size, value), big-endian. Source: array_send and array_recv in the PostgreSQL sources.
 """
 
 import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import psycopg
 from numpy.typing import NDArray
+from psycopg.adapt import Buffer, Dumper
+from psycopg.pq import Format
 
+from app.records import Ints
+
+NO_IDS: Ints = np.empty(0, np.int64)
 _OID = {2: 21, 4: 23, 8: 20}  # int2, int4, int8
 _ELEMENT = {size: np.dtype([("size", ">i4"), ("value", f">i{size}")]) for size in _OID}
 _EMPTY_HEADER = 12  # an empty array has no dimension
 _HEADER = 20
+_BLOCK_BYTES = 1 << 22
+_COPY_HEADER = b"PGCOPY\n\xff\r\n\0" + struct.pack(">ii", 0, 0)
+_COPY_END = struct.pack(">h", -1)
 
 
 def to_array(values: NDArray[np.signedinteger[Any]]) -> bytes:
@@ -31,3 +42,50 @@ def from_array(value: bytes, size: int) -> NDArray[np.signedinteger[Any]]:
     if len(value) == _EMPTY_HEADER:
         return np.empty(0, f"i{size}")
     return np.frombuffer(value, _ELEMENT[size], offset=_HEADER)["value"].astype(f"i{size}")
+
+
+def to_rows(
+    keys: Sequence[int | NDArray[np.signedinteger[Any]]], vectors: NDArray[np.floating[Any]]
+) -> Iterator[bytes]:
+    """Encode a table of integer columns and one vector column for COPY in binary, in blocks of some megabytes.
+
+    keys: int64 or int32 (n,) each, or an int as bigint in every row; vectors (n, dim): float32 makes vector, float16
+    halfvec. Format: the COPY page of the PostgreSQL manual; vector_recv and halfvec_recv in pgvector's sources.
+    """
+    columns = [np.asarray(key) for key in keys]
+    dim, size = vectors.shape[1], vectors.dtype.itemsize
+    fields: list[Any] = [("fields", ">i2")]
+    for place, column in enumerate(columns):
+        fields += [(f"size{place}", ">i4"), (f"key{place}", f">i{column.dtype.itemsize}")]
+    fields += [("size", ">i4"), ("dim", ">i2"), ("unused", ">i2"), ("vector", f">f{size}", (dim,))]
+    row = np.dtype(fields)
+    rows_per_block = max(1, _BLOCK_BYTES // row.itemsize)
+    yield _COPY_HEADER
+    for start in range(0, len(vectors), rows_per_block):
+        part = vectors[start : start + rows_per_block]
+        block = np.zeros(len(part), row)
+        block["fields"] = len(columns) + 1
+        for place, column in enumerate(columns):
+            block[f"size{place}"] = column.dtype.itemsize
+            block[f"key{place}"] = column[start : start + rows_per_block] if column.ndim else column
+        block["size"], block["dim"], block["vector"] = 4 + dim * size, dim, part
+        yield block.tobytes()
+    yield _COPY_END
+
+
+@dataclass(frozen=True, slots=True)
+class Bigints:
+    """A parameter that goes as one bigint[]: a list of a hundred thousand ids would cost more than its query."""
+
+    values: Ints
+
+
+class _BigintsDumper(Dumper):
+    format = Format.BINARY
+    oid = 1016  # bigint[]
+
+    def dump(self, obj: Bigints) -> Buffer:
+        return to_array(np.ascontiguousarray(obj.values, np.int64))
+
+
+psycopg.adapters.register_dumper(Bigints, _BigintsDumper)

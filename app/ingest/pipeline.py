@@ -11,7 +11,7 @@ from typing import Any
 from app.db import collections, documents
 from app.db.documents import Stored
 from app.errors import Conflict, EmbeddingFailed, InvalidInput, UnreadableDocument
-from app.ingest import compact, embed, load, split, store
+from app.ingest import compact, embed, index, load, split, store
 from app.ingest.embed import Embedded, text_hash
 from app.records import Collection, Ingested, Source
 from app.resources import Resources
@@ -66,6 +66,7 @@ def _ingest(source: Source, collection: Collection, resources: Resources) -> Ing
         except Conflict:
             continue  # another writer was first: look again at what is there now
         compact.tidy(collection.id, resources)
+        index.mention(collection, resources)
         _LOG.info("ingest.done document=%s chunks=%s ms=%.0f", document.id, len(embedded.chunks), _ms(started))
         return Ingested(
             source=source.source,

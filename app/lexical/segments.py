@@ -66,8 +66,12 @@ class Scored:
         at = np.minimum(np.searchsorted(self.chunk_ids, chunk_ids), len(self.chunk_ids) - 1)
         return np.where(self.chunk_ids[at] == chunk_ids, self.scores[at], 0.0)
 
-    def top(self, n: int) -> Ints:
-        """Indices of the n highest scores, best first; ties go to the smaller chunk id."""
+    def top(self, n: int, allowed: Ints | None = None) -> Ints:
+        """Indices of the n highest scores, best first; ties go to the smaller chunk id. `allowed`: only among these."""
+        if allowed is not None:
+            among = np.flatnonzero(np.isin(self.chunk_ids, allowed, assume_unique=True))
+            part = Scored(self.chunk_ids[among], self.scores[among], self.statistics)
+            return among[part.top(n)]
         if len(self.scores) > n:
             threshold = np.partition(self.scores, -n)[-n]
             near = np.flatnonzero(self.scores >= threshold)

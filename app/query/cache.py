@@ -31,9 +31,10 @@ def key(question: Question, collection: Collection, revision: int, resources: Re
         collection.space.id,
         normalize(question.text),
         asdict(question.ranking),
+        question.filters.given(),
         reranker.identity if reranker else None,
     ]
-    return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+    return sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
 
 
 def read(question: Question, collection: Collection, resources: Resources) -> Answer | None:

@@ -14,7 +14,12 @@ QUESTION_MAX_BYTES = 2_000  # an index entry of PostgreSQL holds 2,704
 
 
 def hit(question: Question, collection: Collection, snapshot: Db) -> QaPair | None:
-    """The active pair whose normalised question is this one, or None."""
+    """The active pair whose normalised question is this one, or None.
+
+    None for a question with filters: they say which documents may speak, and a pair comes from none.
+    """
+    if question.filters.given():
+        return None
     return qa_pairs.hit(snapshot, collection.id, normalize(question.text))
 
 

@@ -2,26 +2,33 @@
 
 import numpy as np
 
-from app.db import collections, postings, vectors
+from app.db import collections, filters, postings, vectors
 from app.db.pool import Db
 from app.errors import CollectionNotFound
 from app.lexical import segments
+from app.lexical.segments import Scored
+from app.query import nearest
 from app.records import Asked, Collection, Floats, Ints, Recalled
 from app.resources import Resources
+
+_FIRST_BATCH = 2  # times the limit; a filter that is too broad to be listed lets a large part of all chunks pass
+_BATCH_GROWTH = 4
 
 
 def both_paths(asked: Asked, snapshot: Db, resources: Resources) -> Recalled:
     """The union of the top candidates of both paths, as of one snapshot of the database."""
     ranking, collection = asked.question.ranking, asked.collection
     revision = _revision(collection, snapshot)
-    near = _nearest(asked, snapshot)
     scored = segments.score(
         asked.tokens,
         postings.load(snapshot, collection.id, asked.tokens, resources.segments),
         k1=ranking.k1,
         b=ranking.b,
     )
-    lexical = scored.chunk_ids[scored.top(ranking.candidates)]
+    plan = nearest.plan(asked, snapshot, scored.statistics.live_chunks, resources.settings)
+    allowed = nearest.listed(asked, snapshot, plan)
+    near, scan = nearest.chunks(asked, snapshot, plan, allowed)
+    lexical = _lexical(asked, snapshot, scored, allowed)
     union = np.union1d(near[0], lexical)
     return Recalled(
         revision=revision,
@@ -31,6 +38,7 @@ def both_paths(asked: Asked, snapshot: Db, resources: Resources) -> Recalled:
         vector_rank=_ranks(union, near[0]),
         bm25_rank=_ranks(union, lexical),
         statistics=scored.statistics,
+        vector_scan=scan,
     )
 
 
@@ -42,10 +50,21 @@ def _revision(collection: Collection, snapshot: Db) -> int:
     return now.revision
 
 
-def _nearest(asked: Asked, snapshot: Db) -> tuple[Ints, Floats]:
-    if asked.vector is None:
-        return np.empty(0, np.int64), np.empty(0)
-    return vectors.nearest(snapshot, asked.collection, asked.vector, asked.question.ranking.candidates)
+def _lexical(asked: Asked, snapshot: Db, scored: Scored, allowed: Ints | None) -> Ints:
+    """The chunks of highest BM25 that the filters allow, best first.
+
+    Where those are too many to be listed, the best chunks are checked in growing batches: the first one mostly does.
+    """
+    wanted, limit, collection_id = asked.question.filters, asked.question.ranking.candidates, asked.collection.id
+    if allowed is not None or not wanted.given():
+        return scored.chunk_ids[scored.top(limit, allowed)]
+    batch = _FIRST_BATCH * limit
+    while True:
+        best = scored.chunk_ids[scored.top(batch)]
+        kept = best[np.isin(best, filters.allowed(snapshot, collection_id, wanted, among=best))]
+        if len(kept) >= limit or len(best) < batch:
+            return kept[:limit]
+        batch *= _BATCH_GROWTH
 
 
 def _cosines(asked: Asked, snapshot: Db, union: Ints, near: tuple[Ints, Floats]) -> Floats:

@@ -15,4 +15,16 @@ RETURNING id;
 
 -- name: schema
 -- A partition stands beside its table, wherever the search path would put a new one.
-SELECT relnamespace::regnamespace::text FROM pg_class WHERE oid = 'embedding'::regclass;
+SELECT n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = 'embedding'::regclass;
+
+-- name: partition
+-- reltuples is -1 before the first ANALYZE. The index's column has the type that its expression casts to.
+SELECT greatest(p.reltuples, 0)::bigint,
+       (SELECT format_type(a.atttypid, a.atttypmod)
+        FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am m ON m.oid = c.relam
+                        JOIN pg_attribute a ON a.attrelid = i.indexrelid AND a.attnum = 1
+        WHERE i.indrelid = p.oid AND i.indisvalid AND m.amname = 'hnsw'
+        ORDER BY i.indexrelid DESC LIMIT 1)
+FROM pg_class p
+WHERE p.relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'embedding'::regclass)
+  AND p.relname = 'embedding_s' || %(space_id)s;

@@ -26,8 +26,7 @@ WHERE s.collection_id = %(collection_id)s AND s.chunk_id = ANY(%(chunk_ids)s)
 ORDER BY s.chunk_id, s.ordinal;
 
 -- name: nearest
--- Exact: the scan reads every vector of the collection. ORDER BY the bare distance, ascending: only this form can also
--- use an HNSW index; ties are broken by the caller. Disabled documents leave by an anti join: NOT IN would fall back
+-- Exact: the scan reads every vector of the collection. Disabled documents leave by an anti join: NOT IN would fall back
 -- to a loop over all of them once their set outgrows work_mem.
 SELECT e.chunk_id, 1 - (e.embedding <=> %(vector)b)
 FROM embedding e
@@ -37,6 +36,51 @@ WHERE e.space_id = %(space_id)s AND e.collection_id = %(collection_id)s
       WHERE d.collection_id = %(collection_id)s AND d.state = 'disabled' AND k.id = e.chunk_id)
 ORDER BY e.embedding <=> %(vector)b
 LIMIT %(limit)s;
+
+-- name: nearest_among
+-- Exact, over chunks that are known to be findable.
+SELECT chunk_id, 1 - (embedding <=> %(vector)b)
+FROM embedding
+WHERE space_id = %(space_id)s AND collection_id = %(collection_id)s AND chunk_id = ANY(%(chunk_ids)s)
+ORDER BY embedding <=> %(vector)b
+LIMIT %(limit)s;
+
+-- name: nearest_indexed
+-- By the HNSW index of the space's partition: only ORDER BY this bare distance, in the index's own type
+-- (`indexed_type` is put in by app.db.vectors), reaches it. The cosine is of the stored vector, also where the index
+-- holds half precision; ties are broken by the caller. OFFSET 0 keeps the condition a subplan that is asked of one
+-- candidate at a time: a join could be planned the other way round. It is not asked where nothing can fail it.
+SELECT e.chunk_id, 1 - (e.embedding <=> %(vector)b)
+FROM embedding e
+WHERE e.space_id = %(space_id)s AND e.collection_id = %(collection_id)s
+  AND (NOT (%(filtered)s
+            OR EXISTS (SELECT FROM document WHERE collection_id = %(collection_id)s AND state = 'disabled'))
+       OR EXISTS (
+    SELECT FROM chunk k JOIN document d ON d.collection_id = k.collection_id AND d.id = k.document_id
+    WHERE k.collection_id = %(collection_id)s AND d.collection_id = %(collection_id)s AND k.id = e.chunk_id
+      AND d.state = 'active'
+      AND (%(filter_metadata)s::jsonpath IS NULL OR d.metadata @@ %(filter_metadata)s::jsonpath)
+      AND (%(filter_source_prefix)s::text IS NULL OR d.source ^@ %(filter_source_prefix)s)
+      AND (%(filter_document_ids)s::bigint[] IS NULL OR d.id = ANY(%(filter_document_ids)s))
+      AND (%(filter_created_at)s::tstzrange IS NULL OR d.created_at <@ %(filter_created_at)s)
+      AND (%(filter_updated_at)s::tstzrange IS NULL OR d.updated_at <@ %(filter_updated_at)s)
+      AND (%(filter_section)s::text IS NULL
+           OR k.section = %(filter_section)s OR k.section ^@ (%(filter_section)s || ' > '))
+    OFFSET 0))
+ORDER BY e.embedding::indexed_type <=> %(vector)b::indexed_type
+LIMIT %(limit)s;
+
+-- name: tune
+-- For this transaction. enable_sort: where vectors are stored out of line the planner takes a scan of all of them for
+-- cheap. strict_order goes on behind the first ef_search candidates until enough of them pass the conditions.
+SELECT set_config('hnsw.iterative_scan', 'strict_order', true),
+       set_config('hnsw.ef_search', %(ef_search)s::text, true),
+       set_config('hnsw.max_scan_tuples', %(max_scan_tuples)s::text, true),
+       set_config('hnsw.scan_mem_multiplier', '8', true),
+       set_config('enable_sort', 'off', true);
+
+-- name: untune
+SET LOCAL enable_sort TO DEFAULT;
 
 -- name: cosines
 SELECT chunk_id, 1 - (embedding <=> %(vector)b)

@@ -1,7 +1,7 @@
 """Whatever a caller sends: a problem that names the field, never a traceback."""
 
 import json
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import requests
@@ -41,6 +41,20 @@ BODIES: list[tuple[str, dict[str, Any], str, list[Any]]] = [
     ("/search", QUESTION, "k1", [-1, -INFINITY, 10**400]),
     ("/search", QUESTION, "confidence_c0", [0, -1, 1.1]),
     ("/search", QUESTION, "colour", ["red"]),
+    ("/search", QUESTION, "filters", [None, [], "{}", 5, {"metadata": {"a": ["x" * 99] * 999}}]),
+    ("/search", QUESTION, "filters.colour", ["red"]),
+    ("/search", QUESTION, "filters.metadata.a.like", ["%"]),
+    ("/search", QUESTION, "filters.metadata", [None, [], "a", {str(n): n for n in range(51)}]),
+    ("/search", QUESTION, "filters.metadata.a", [{}, {"gt": 1, "gte": 2}]),
+    ("/search", QUESTION, "filters.metadata.a.eq", [None, [1], NAN, "\0"]),
+    ("/search", QUESTION, "filters.metadata.a.gte", [None, True, [], {}, INFINITY, "\ud800"]),
+    ("/search", QUESTION, "filters.metadata.a.in", [None, [], "a", [None], [{}], [["a"]], list(range(1_001))]),
+    ("/search", QUESTION, "filters.metadata.a.exists", [None, 1, "yes"]),
+    ("/search", QUESTION, "filters.source_prefix", [*NO_TEXTS, "x" * 501]),
+    ("/search", QUESTION, "filters.section", NO_TEXTS),
+    ("/search", QUESTION, "filters.document_ids", [None, [], 5, ["5"], [0], [2**63], [1.5], [True]]),
+    ("/ask", QUESTION, "filters.updated_at", [None, {}, "2026-01-01", {"eq": "2026-01-01"}]),
+    ("/ask", QUESTION, "filters.created_at.gte", [None, 5, "", "yesterday", "2026-13-01", True]),
     ("/ask", QUESTION, "collection", ["nowhere", *NO_NAMES]),
     ("/ask", QUESTION, "use_cache", ["yes", 1, None]),
     ("/documents", DOCUMENT, "source", NO_NAMES),
@@ -89,6 +103,10 @@ URLS: list[tuple[str, str, int, str | None]] = [
     ("GET", "/search?question=a&vector_weight=nan", 422, "vector_weight"),
     ("GET", "/search?question=a&k1=inf", 422, "k1"),
     ("GET", "/search?question=a&colour=red", 422, "colour"),
+    ("GET", "/search?question=a&filters={", 422, "filters"),
+    ("GET", "/search?question=a&filters=[]", 422, "filters"),
+    ("GET", "/search?question=a&filters=", 422, "filters"),
+    ("GET", '/search?question=a&filters={"metadata":{"a":{"gte":[]}}}', 422, "filters.metadata.a.gte"),
     ("GET", "/search?question=a&collection=nowhere", 404, "collection"),
     ("GET", "/documents?collection=nowhere", 404, "collection"),
     ("GET", f"/documents?after={2**70}", 422, "after"),
@@ -136,10 +154,17 @@ def problem(response: requests.Response, status: int | None = None) -> dict[str,
     return body
 
 
+def _nested(field: str, value: Any) -> dict[str, Any]:
+    """A dotted field is a member of objects."""
+    for part in reversed(field.split(".")):
+        value = {part: value}
+    return cast(dict[str, Any], value)
+
+
 def test_every_unusable_value_in_a_body_is_refused_by_the_name_of_its_field(api: Api) -> None:
     for path, rest, field, values in BODIES:
         for value in values:
-            response = api("POST", path, data=json.dumps({**rest, field: value}), headers=JSON)
+            response = api("POST", path, data=json.dumps({**rest, **_nested(field, value)}), headers=JSON)
             found = problem(response)
             assert found["field"] == field, (path, str(value)[:80], found)
             assert found["errors"][0]["message"]

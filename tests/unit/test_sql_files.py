@@ -9,6 +9,7 @@ from app.settings import ROOT
 
 FILES = sorted((ROOT / "sql" / "queries").glob("*.sql"))
 CODE = {path: path.read_text(encoding="utf-8") for path in sorted((ROOT / "app" / "db").glob("*.py"))}
+FILTERS = (ROOT / "app" / "db" / "filters.py").read_text(encoding="utf-8")
 USES = re.compile(r'statement\(\s*"(\w+)",\s*"(\w+)"')
 PLACEHOLDER = re.compile(r"%\((\w+)\)[sb]")
 
@@ -35,7 +36,10 @@ def test_every_statement_is_run_by_code_that_binds_its_placeholders(key: tuple[s
     bound = " ".join(CODE[path] for path in callers)
     for placeholder in set(PLACEHOLDER.findall(statements()[key])):
         named_by_a_record = aggregate == "spaces"  # bound by asdict(ModelIdentity)
-        assert named_by_a_record or f'"{placeholder}"' in bound, f"{aggregate}.{name} is not given {placeholder}"
+        of_a_filter = f'"{placeholder}"' in FILTERS and "filters.values(" in bound
+        assert named_by_a_record or of_a_filter or f'"{placeholder}"' in bound, (
+            f"{aggregate}.{name} is not given {placeholder}"
+        )
 
 
 def test_every_statement_that_code_names_exists() -> None:
@@ -50,3 +54,13 @@ def test_no_value_is_formatted_into_a_statement(file: Path) -> None:
     text = re.sub(PLACEHOLDER, "", file.read_text(encoding="utf-8"))
     assert "%" not in text
     assert not re.search(r"\{\w*\}", text)
+
+
+def test_both_paths_are_filtered_by_the_same_condition() -> None:
+    found = statements()
+    condition = re.compile(r"d\.state = 'active'\n.*?\|\| ' > '\)\)", re.DOTALL)
+    listing, scanning = (
+        condition.findall(found[key]) for key in (("filters", "allowed"), ("vectors", "nearest_indexed"))
+    )
+    assert len(listing) == 1
+    assert listing == scanning
