@@ -1,6 +1,7 @@
 """Whatever a caller sends: a problem that names the field, never a traceback."""
 
 import json
+import re
 from typing import Any, cast
 
 import pytest
@@ -53,7 +54,8 @@ BODIES: list[tuple[str, dict[str, Any], str, list[Any]]] = [
     ("/search", QUESTION, "filters.source_prefix", [*NO_TEXTS, "x" * 501]),
     ("/search", QUESTION, "filters.section", NO_TEXTS),
     ("/search", QUESTION, "filters.document_ids", [None, [], 5, ["5"], [0], [2**63], [1.5], [True]]),
-    ("/ask", QUESTION, "filters.updated_at", [None, {}, "2026-01-01", {"eq": "2026-01-01"}]),
+    ("/ask", QUESTION, "filters.updated_at", [None, {}, "2026-01-01"]),
+    ("/ask", QUESTION, "filters.updated_at.eq", ["2026-01-01"]),
     ("/ask", QUESTION, "filters.created_at.gte", [None, 5, "", "yesterday", "2026-13-01", True]),
     ("/ask", QUESTION, "collection", ["nowhere", *NO_NAMES]),
     ("/ask", QUESTION, "use_cache", ["yes", 1, None]),
@@ -166,7 +168,7 @@ def test_every_unusable_value_in_a_body_is_refused_by_the_name_of_its_field(api:
         for value in values:
             response = api("POST", path, data=json.dumps({**rest, **_nested(field, value)}), headers=JSON)
             found = problem(response)
-            assert found["field"] == field, (path, str(value)[:80], found)
+            assert re.sub(r"\.\d+$", "", found["field"]) == field, (path, str(value)[:80], found)  # or an element of it
             assert found["errors"][0]["message"]
             assert "x" * 100 not in response.text
     assert api("GET", "/collections").json() == {"collections": []}

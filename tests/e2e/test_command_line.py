@@ -103,3 +103,21 @@ def test_a_data_set_of_ones_own_is_measured(cli: Cli, tmp_path: Path) -> None:
 )
 def test_a_mistake_is_told_in_one_line(cli: Cli, arguments: list[str], named: str) -> None:
     assert named in cli(*arguments, status=1)
+
+
+def test_filters_narrow_a_search_and_bad_ones_are_named(cli: Cli, notes: Path) -> None:
+    (notes / "grinder.md").write_text("---\nyear: 2024\nkind: machine\n---\n# Grinder\n\nEleven settings.", "utf-8")
+    cli("ingest", notes, "--collection", "k")
+
+    def sources(*options: str) -> list[str]:
+        found = json.loads(cli("search", "grinder", "--collection", "k", "--json", *options))
+        return [hit["source"] for hit in found["hits"]]
+
+    assert sources("--filter", "year>=2020", "--filter", "kind:exists") == ["grinder.md"]
+    assert sources("--filter", 'kind=["machine","tool"]', "--section", "Grinder") == ["grinder.md"]
+    assert sources("--filter", 'year="2024"') == []
+    assert sources("--source-prefix", "ket") == ["kettle.md"]
+    assert sorted(sources("--filter", "kind:missing")) == ["kettle.md", "水壶.md"]
+    for wrong, word in [("year", "expected key=value"), ("year>=true", "metadata.year.gte is no string or number")]:
+        assert word in cli("search", "a", "--filter", wrong, status=2)
+    assert "already" in cli("ask", "a", "--filter", "a=1", "--filter", "a=2", status=2)
