@@ -1,47 +1,22 @@
 -- Recompute what a question's ledger rows say. Raw scores (cosine, BM25, best span) come from the vectors and postings
 -- of now; every later step is recomputed from the stored scores of the step before it. So one wrong number is named
 -- where it stands and not smeared over all that follows, and the later steps can be checked when chunks are long gone.
-
-CREATE OR REPLACE FUNCTION ragledger_audit.difference(stored float8, recomputed float8, required boolean)
-RETURNS float8
-LANGUAGE sql IMMUTABLE
-AS $$
-    SELECT CASE WHEN stored IS NULL AND recomputed IS NULL THEN NULL
-                WHEN stored IS NOT NULL AND recomputed IS NOT NULL THEN abs(stored - recomputed)
-                WHEN required THEN 'Infinity' END
-$$;
-
-COMMENT ON FUNCTION ragledger_audit.difference(float8, float8, boolean) IS
-    'The distance of two scores; infinite where only one of them is known although both must be.';
-
-
-CREATE OR REPLACE FUNCTION ragledger_audit.minmax(score float8, low float8, high float8)
-RETURNS float8
-LANGUAGE sql IMMUTABLE
-AS $$
-    -- scores that differ only by rounding count as equal, as in app/query/fuse.py
-    SELECT CASE WHEN score IS NULL THEN 0
-                WHEN high - low <= 1e-12 * greatest(abs(high), abs(low), 1) THEN 1
-                ELSE (score - low) / (high - low) END
-$$;
-
-COMMENT ON FUNCTION ragledger_audit.minmax(float8, float8, float8) IS
-    'Scale a score to [0, 1]: an unknown one is 0, equal ones are 1.';
-
+--
+-- Taken as stored, since SQL cannot know them: the scores of rerankers other than spans, the coverage of spans (it takes
+-- the tokenizer) and the resemblance of duplicates.
 
 CREATE OR REPLACE FUNCTION ragledger_audit.recomputed(query_id uuid)
-RETURNS TABLE (chunk_id bigint, state text, cosine float8, bm25 float8, span_cosine float8)
+RETURNS TABLE (
+    chunk_id bigint, state text, cosine float8, bm25 float8, span_cosine float8, span_start_char int, span_end_char int)
 LANGUAGE sql STABLE
 AS $$
     WITH asked AS MATERIALIZED (
-        SELECT q.id, q.collection_id, q.space_id, q.embedding, q.embedding::halfvec AS half,
-               (q.parameters ->> 'k1')::float8 AS k1, (q.parameters ->> 'b')::float8 AS b,
-               (q.parameters ->> 'rerank_depth')::int AS rerank_depth,
+        SELECT p.*, q.embedding,
                -- the statistics of now are the question's own only as long as nothing has changed
-               CASE WHEN c.revision = q.revision THEN ragledger_audit.bm25_lexical(q.collection_id, q.tokens)
-                    ELSE q.lexical END AS lexical
-        FROM query_log q JOIN collection c ON c.id = q.collection_id
-        WHERE q.id = recomputed.query_id
+               CASE WHEN p.revision_unchanged THEN ragledger_audit.bm25_lexical(q.collection_id, q.tokens)
+                    ELSE q.lexical END AS statistics
+        FROM ragledger_audit.parameters(recomputed.query_id) p
+             JOIN query_log q ON q.collection_id = p.collection_id AND q.id = p.id
     ), hit AS MATERIALIZED (
         SELECT h.collection_id, h.chunk_id, h.fused_rank,
                CASE WHEN k.id IS NULL THEN 'gone'
@@ -53,12 +28,16 @@ AS $$
              LEFT JOIN chunk k ON k.collection_id = h.collection_id AND k.id = h.chunk_id
              LEFT JOIN document d ON d.collection_id = k.collection_id AND d.id = k.document_id
     ), kept AS MATERIALIZED (
-        SELECT array_agg(hit.chunk_id) AS ids FROM hit WHERE hit.state NOT IN ('gone', 'changed')
+        -- the depth counts in the stored ranks: the rerank read the spans of these chunks and of no others
+        SELECT coalesce(array_agg(hit.chunk_id), '{}') AS ids,
+               coalesce(array_agg(hit.chunk_id) FILTER (WHERE hit.fused_rank <= asked.rerank_depth), '{}') AS reranked
+        FROM asked CROSS JOIN hit
+        WHERE hit.state NOT IN ('gone', 'changed')
     ), term AS (
         SELECT t.chunk_id, sum(t.score) AS bm25
         FROM asked CROSS JOIN kept
              CROSS JOIN LATERAL ragledger_audit.bm25_terms(
-                 asked.collection_id, asked.lexical, asked.k1, asked.b, coalesce(kept.ids, '{}')) t
+                 asked.collection_id, asked.statistics, asked.k1, asked.b, kept.ids) t
         GROUP BY t.chunk_id
     ), lexical AS (
         -- a chunk in the index without any of the terms scores 0, one that is not in the index is unknown
@@ -67,20 +46,17 @@ AS $$
              CROSS JOIN LATERAL ragledger_audit.indexed_chunks(asked.collection_id, kept.ids) i
              LEFT JOIN term ON term.chunk_id = i.chunk_id
     ), vector AS (
-        SELECT e.chunk_id, 1 - (e.embedding <=> asked.embedding) AS cosine
+        SELECT v.chunk_id, v.cosine
         FROM asked CROSS JOIN kept
-             JOIN embedding e ON e.space_id = asked.space_id AND e.collection_id = asked.collection_id
-                             AND e.chunk_id = ANY (kept.ids)
+             CROSS JOIN LATERAL ragledger_audit.cosines(
+                 asked.space_id, asked.collection_id, asked.embedding, kept.ids) v
     ), span AS (
-        -- the depth counts in the stored ranks: the rerank read the spans of these chunks and of no others
-        SELECT e.chunk_id, max(1 - (e.embedding <=> asked.half)) AS cosine
-        FROM asked
-             JOIN hit ON hit.fused_rank <= asked.rerank_depth AND hit.state NOT IN ('gone', 'changed')
-             JOIN span_embedding e ON e.space_id = asked.space_id AND e.collection_id = asked.collection_id
-                                  AND e.chunk_id = hit.chunk_id
-        GROUP BY e.chunk_id
+        SELECT b.chunk_id, b.start_char, b.end_char, b.cosine
+        FROM asked CROSS JOIN kept
+             CROSS JOIN LATERAL ragledger_audit.best_spans(
+                 asked.space_id, asked.collection_id, asked.embedding, kept.reranked) b
     )
-    SELECT hit.chunk_id, hit.state, vector.cosine, lexical.bm25, span.cosine
+    SELECT hit.chunk_id, hit.state, vector.cosine, lexical.bm25, span.cosine, span.start_char, span.end_char
     FROM hit
          LEFT JOIN vector ON vector.chunk_id = hit.chunk_id
          LEFT JOIN lexical ON lexical.chunk_id = hit.chunk_id
@@ -94,43 +70,60 @@ COMMENT ON FUNCTION ragledger_audit.recomputed(uuid) IS
 
 CREATE OR REPLACE FUNCTION ragledger_audit.explain(query_id uuid)
 RETURNS TABLE (
-    rank int, chunk_id bigint, source text, state text, picked boolean, cited boolean,
-    vector_rank int, bm25_rank int, fused_rank int, ranks_agree boolean,
+    rank int, final_rank bigint, chunk_id bigint, source text, state text, picked boolean, cited boolean,
+    collapsed_into bigint, resemblance float8, vector_rank int, bm25_rank int, fused_rank int, ranks_agree boolean,
     cosine float8, cosine_recomputed float8, cosine_difference float8,
     bm25 float8, bm25_recomputed float8, bm25_difference float8,
     vector_norm float8, vector_norm_recomputed float8, vector_norm_difference float8,
     bm25_norm float8, bm25_norm_recomputed float8, bm25_norm_difference float8,
     fused float8, fused_recomputed float8, fused_difference float8,
     span_cosine float8, span_cosine_recomputed float8, span_cosine_difference float8,
+    span_start_char int, span_end_char int, coverage float8,
+    rerank_score float8, rerank_score_recomputed float8, rerank_score_difference float8,
     score float8, score_recomputed float8, score_difference float8,
     largest_difference float8, revision_unchanged boolean)
 LANGUAGE sql STABLE
 AS $$
     WITH asked AS MATERIALIZED (
-        SELECT q.id, q.collection_id, q.confidence, q.revision = c.revision AS unchanged,
-               (q.parameters ->> 'vector_weight')::float8 AS vector_weight,
-               (q.parameters ->> 'bm25_weight')::float8 AS bm25_weight,
-               (q.parameters ->> 'rerank_weight')::float8 AS rerank_weight
-        FROM query_log q JOIN collection c ON c.id = q.collection_id
-        WHERE q.id = explain.query_id
+        SELECT * FROM ragledger_audit.parameters(explain.query_id)
     ), stepped AS (
-        SELECT h.*, asked.unchanged, r.state,
-               r.cosine AS cosine_2, r.bm25 AS bm25_2, r.span_cosine AS span_cosine_2,
-               ragledger_audit.minmax(h.cosine, min(h.cosine) OVER (), max(h.cosine) OVER ()) AS vector_norm_2,
-               ragledger_audit.minmax(h.bm25, min(h.bm25) OVER (), max(h.bm25) OVER ()) AS bm25_norm_2,
-               asked.vector_weight * h.vector_norm + asked.bm25_weight * asked.confidence * h.bm25_norm AS fused_2,
+        SELECT h.*, p.revision_unchanged AS unchanged, p.reranker, r.state,
+               r.cosine AS cosine_2, r.bm25 AS bm25_2, r.span_cosine AS span_cosine_2, r.span_start_char, r.span_end_char,
+               CASE p.fusion
+                   WHEN 'score' THEN coalesce(h.cosine, 0)
+                   WHEN 'zscore' THEN ragledger_audit.zscore(
+                       h.cosine, min(h.cosine) OVER (), max(h.cosine) OVER (), avg(h.cosine) OVER (),
+                       stddev_pop(h.cosine) OVER ())
+                   WHEN 'rrf' THEN ragledger_audit.reciprocal(h.vector_rank, p.rrf_k)
+                   WHEN 'weighted_rrf' THEN ragledger_audit.reciprocal(h.vector_rank, p.rrf_k)
+                   ELSE ragledger_audit.minmax(h.cosine, min(h.cosine) OVER (), max(h.cosine) OVER ())
+               END AS vector_norm_2,
+               CASE p.fusion
+                   WHEN 'score' THEN CASE WHEN p.bound > 0 THEN h.bm25 / p.bound ELSE 0 END
+                   WHEN 'zscore' THEN ragledger_audit.zscore(
+                       h.bm25, min(h.bm25) OVER (), max(h.bm25) OVER (), avg(h.bm25) OVER (),
+                       stddev_pop(h.bm25) OVER ())
+                   WHEN 'rrf' THEN ragledger_audit.reciprocal(h.bm25_rank, p.rrf_k)
+                   WHEN 'weighted_rrf' THEN ragledger_audit.reciprocal(h.bm25_rank, p.rrf_k)
+                   ELSE ragledger_audit.minmax(h.bm25, min(h.bm25) OVER (), max(h.bm25) OVER ())
+               END AS bm25_norm_2,
+               p.vector_weight * h.vector_norm + p.bm25_weight * h.bm25_norm AS fused_2,
+               CASE WHEN p.reranker = 'spans' THEN h.span_cosine + p.coverage_weight * coalesce(h.coverage, 0) END
+                   AS rerank_score_2,
                -- without a rerank the score is the fused one: minmax() of nothing is 0
-               h.fused + asked.rerank_weight
-                   * ragledger_audit.minmax(h.span_cosine, min(h.span_cosine) OVER (), max(h.span_cosine) OVER ()) AS score_2,
+               h.fused + p.rerank_weight
+                   * ragledger_audit.minmax(h.rerank_score, min(h.rerank_score) OVER (), max(h.rerank_score) OVER ())
+                   AS score_2,
                -- ties go to the smaller chunk id; a path's own list holds only the chunks that it ranked
                h.fused_rank = row_number() OVER (ORDER BY h.fused DESC, h.chunk_id)
                    AND h.rank = row_number() OVER (ORDER BY h.score DESC, h.chunk_id)
                    AND coalesce(h.vector_rank = row_number() OVER (
                            PARTITION BY h.vector_rank IS NULL ORDER BY h.cosine DESC, h.chunk_id), true)
                    AND coalesce(h.bm25_rank = row_number() OVER (
-                           PARTITION BY h.bm25_rank IS NULL ORDER BY h.bm25 DESC, h.chunk_id), true) AS ranks_agree
-        FROM asked
-             JOIN query_hit h ON h.collection_id = asked.collection_id AND h.query_id = asked.id
+                           PARTITION BY h.bm25_rank IS NULL ORDER BY h.bm25 DESC, h.chunk_id), true) AS ranks_agree,
+               CASE WHEN h.picked THEN row_number() OVER (PARTITION BY h.picked ORDER BY h.rank) END AS final_rank
+        FROM asked p
+             JOIN query_hit h ON h.collection_id = p.collection_id AND h.query_id = p.id
              JOIN ragledger_audit.recomputed(explain.query_id) r ON r.chunk_id = h.chunk_id
     ), compared AS (
         SELECT s.*,
@@ -140,16 +133,20 @@ AS $$
                ragledger_audit.difference(s.bm25_norm, s.bm25_norm_2, true) AS bm25_norm_d,
                ragledger_audit.difference(s.fused, s.fused_2, true) AS fused_d,
                ragledger_audit.difference(s.span_cosine, s.span_cosine_2, s.unchanged) AS span_cosine_d,
+               ragledger_audit.difference(s.rerank_score, s.rerank_score_2, s.reranker IN ('spans', 'none'))
+                   AS rerank_score_d,
                ragledger_audit.difference(s.score, s.score_2, true) AS score_d
         FROM stepped s
     )
-    SELECT c.rank, c.chunk_id, c.source, c.state, c.picked, c.cited,
-           c.vector_rank, c.bm25_rank, c.fused_rank, c.ranks_agree,
+    SELECT c.rank, c.final_rank, c.chunk_id, c.source, c.state, c.picked, c.cited,
+           c.collapsed_into, c.resemblance, c.vector_rank, c.bm25_rank, c.fused_rank, c.ranks_agree,
            c.cosine, c.cosine_2, c.cosine_d, c.bm25, c.bm25_2, c.bm25_d,
            c.vector_norm, c.vector_norm_2, c.vector_norm_d, c.bm25_norm, c.bm25_norm_2, c.bm25_norm_d,
            c.fused, c.fused_2, c.fused_d, c.span_cosine, c.span_cosine_2, c.span_cosine_d,
-           c.score, c.score_2, c.score_d,
-           greatest(c.cosine_d, c.bm25_d, c.vector_norm_d, c.bm25_norm_d, c.fused_d, c.span_cosine_d, c.score_d),
+           c.span_start_char, c.span_end_char, c.coverage,
+           c.rerank_score, c.rerank_score_2, c.rerank_score_d, c.score, c.score_2, c.score_d,
+           greatest(c.cosine_d, c.bm25_d, c.vector_norm_d, c.bm25_norm_d, c.fused_d, c.span_cosine_d,
+                    c.rerank_score_d, c.score_d),
            c.unchanged
     FROM compared c
     ORDER BY c.rank
@@ -168,16 +165,13 @@ AS $$
         SELECT * FROM ragledger_audit.explain(verdict.query_id)
     ), confidence AS (
         -- how sure BM25 may be: its best score over the highest that the question could reach
-        SELECT q.confidence AS stored,
-               CASE WHEN bound.value > 0
-                    THEN least(1, best.bm25 / bound.value / (q.parameters ->> 'confidence_c0')::float8)
-                    ELSE 0 END AS again
-        FROM query_log q
+        SELECT p.confidence AS stored,
+               CASE WHEN bound.value > 0 THEN least(1, best.bm25 / bound.value / p.confidence_c0) ELSE 0 END AS again
+        FROM ragledger_audit.parameters(verdict.query_id) p
              CROSS JOIN (SELECT max(hit.bm25) AS bm25 FROM hit HAVING count(*) > 0) best
              CROSS JOIN LATERAL (
-                 SELECT sum(t.count * t.idf) * ((q.parameters ->> 'k1')::float8 + 1) AS value
-                 FROM jsonb_to_recordset(q.lexical -> 'terms') AS t(count int, idf float8)) bound
-        WHERE q.id = verdict.query_id
+                 SELECT sum(t.count * t.idf) * (p.k1 + 1) AS value
+                 FROM jsonb_to_recordset(p.lexical -> 'terms') AS t(count int, idf float8)) bound
     ), pair AS (
         SELECT p.* FROM hit CROSS JOIN LATERAL (VALUES
             (1, 'cosine', cosine, cosine_difference),
@@ -186,8 +180,10 @@ AS $$
             (4, 'bm25_norm', bm25_norm, bm25_norm_difference),
             (6, 'fused', fused, fused_difference),
             (7, 'span_cosine', span_cosine, span_cosine_difference),
-            (8, 'score', hit.score, score_difference),
-            (9, 'ranks', rank, CASE WHEN ranks_agree THEN 0 ELSE 'Infinity'::float8 END)
+            (8, 'coverage', coverage, NULL),
+            (9, 'rerank_score', rerank_score, rerank_score_difference),
+            (10, 'score', hit.score, score_difference),
+            (11, 'ranks', rank, CASE WHEN ranks_agree THEN 0 ELSE 'Infinity'::float8 END)
         ) AS p(place, score, stored, difference)
         UNION ALL
         SELECT 5, 'confidence', c.stored, ragledger_audit.difference(c.stored, c.again, true) FROM confidence c
@@ -195,10 +191,12 @@ AS $$
     SELECT p.score, count(p.difference), count(*) FILTER (WHERE p.stored IS NOT NULL AND p.difference IS NULL),
            max(p.difference),
            CASE WHEN max(p.difference) > verdict.tolerance THEN 'DIFFERS'
-                WHEN count(p.difference) = 0 THEN 'nothing to compare'
-                ELSE 'agrees' END
+                WHEN count(p.difference) > 0 THEN 'agrees'
+                WHEN p.score IN ('coverage', 'rerank_score') AND count(p.stored) > 0 THEN 'taken as stored'
+                ELSE 'nothing to compare' END
     FROM pair p
     GROUP BY p.place, p.score
+    HAVING p.score <> 'coverage' OR count(p.stored) > 0
     ORDER BY p.place
 $$;
 

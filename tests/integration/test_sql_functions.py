@@ -1,7 +1,7 @@
 """BM25 and the ledger recomputed in SQL, against what the service computed."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import psycopg
@@ -23,13 +23,13 @@ from app.lexical.segments import Scored
 from app.lexical.tokens import tokens
 from app.query import qa
 from app.query.pipeline import answer, search
-from app.records import Question, Ranking, Vectors
+from app.records import FusionName, Question, Ranking, Vectors
 from app.resources import Resources
 from app.services import Endpoints
 from app.settings import Settings
 
 RAW = ("cosine", "bm25", "span_cosine")
-STEPS = ("vector_norm", "bm25_norm", "confidence", "fused", "score", "ranks")
+STEPS = ("vector_norm", "bm25_norm", "confidence", "fused", "rerank_score", "score", "ranks")
 
 
 def ask(text: str, resources: Resources, ranking: Ranking | None = None) -> Any:
@@ -162,6 +162,45 @@ def test_other_parameters_are_recomputed_too(resources: Resources) -> None:
     assert comparable(query_id, resources)["span_cosine"] == (2, 0)
 
 
+@pytest.mark.parametrize("fusion", get_args(FusionName))
+def test_every_fusion_is_recomputed(fusion: FusionName, resources: Resources) -> None:
+    fill(resources)
+    for question in QUESTIONS:
+        ranking = Ranking(candidates=4, fusion=fusion, rrf_k=7, vector_weight=0.3, bm25_weight=0.6, rerank_depth=3)
+        query_id = ask(question, resources, ranking)
+        assert verdicts(query_id, resources) == dict.fromkeys((*RAW, *STEPS), "agrees")
+
+
+@pytest.mark.parametrize(
+    ("ranking", "others"),
+    [
+        (Ranking(reranker="none"), {"rerank_score": "nothing to compare"}),
+        (Ranking(rerank_depth=0), {"rerank_score": "nothing to compare", "span_cosine": "nothing to compare"}),
+        (Ranking(rerank_coverage_weight=0.2), {"coverage": "taken as stored"}),
+        (Ranking(reranker="overlap"), {"coverage": "taken as stored", "rerank_score": "taken as stored"}),
+    ],
+)
+def test_every_reranker_is_recomputed_as_far_as_sql_can(
+    ranking: Ranking, others: dict[str, str], resources: Resources
+) -> None:
+    fill(resources)
+    found = verdicts(ask(QUESTIONS[2], resources, ranking), resources)
+    assert found == dict.fromkeys((*RAW, *STEPS), "agrees") | others
+
+
+def test_a_row_of_before_the_methods_is_recomputed(resources: Resources) -> None:
+    fill(resources)
+    query_id = ask(QUESTIONS[2], resources)
+    known = "'{candidates,k1,b,top_k,vector_weight,bm25_weight,confidence_c0,rerank_depth,rerank_weight}'"
+    rows(
+        resources,
+        "UPDATE query_log SET parameters = (SELECT jsonb_object_agg(key, value) FROM jsonb_each(parameters)"  # noqa: S608
+        f" WHERE key = ANY ({known})) WHERE id = %s",
+        query_id,
+    )
+    assert verdicts(query_id, resources) == dict.fromkeys((*RAW, *STEPS), "agrees")
+
+
 def test_a_single_candidate_is_recomputed(resources: Resources) -> None:
     add("only.md", "One chunk about grinders.", resources)
     query_id = ask("grinder", resources)
@@ -248,8 +287,9 @@ def test_a_question_without_vectors_has_no_cosine_to_compare(
     monkeypatch.setitem(vars(resources), "embedder", Away(resources))
     query_id = ask(QUESTIONS[2], resources)
     found = verdicts(query_id, resources)
-    assert {found[score] for score in ("cosine", "span_cosine")} == {"nothing to compare"}
-    assert {found[score] for score in ("bm25", *STEPS)} == {"agrees"}
+    without = ("cosine", "span_cosine", "rerank_score")
+    assert {found[score] for score in without} == {"nothing to compare"}
+    assert {found[score] for score in found.keys() - without} == {"agrees"}
 
 
 def test_a_question_without_candidates_has_nothing_to_explain(resources: Resources) -> None:
@@ -276,7 +316,8 @@ def asked(servers: Endpoints, settings: Settings, embedder: Embedder) -> Iterato
         ("UPDATE query_hit SET bm25 = bm25 + 0.001 WHERE bm25_rank = 2", {"bm25", "bm25_norm"}),
         ("UPDATE query_hit SET fused = fused - 0.001 WHERE fused_rank = 2", {"fused", "score"}),
         ("UPDATE query_hit SET score = score + 0.00002 WHERE rank = 1", {"score"}),
-        ("UPDATE query_hit SET span_cosine = span_cosine - 1 WHERE rank = 5", {"span_cosine", "score"}),
+        ("UPDATE query_hit SET span_cosine = span_cosine - 1 WHERE rank = 5", {"span_cosine", "rerank_score"}),
+        ("UPDATE query_hit SET rerank_score = rerank_score - 1 WHERE rank = 5", {"rerank_score", "score"}),
         ("UPDATE query_hit SET rank = 3 - rank WHERE rank <= 2", {"ranks"}),
         ("UPDATE query_log SET confidence = confidence / 2", {"confidence", "fused"}),
         ("DELETE FROM embedding WHERE chunk_id = (SELECT chunk_id FROM query_hit WHERE rank = 1)", {"cosine"}),
