@@ -58,8 +58,23 @@ class Splitting:
 
 
 @dataclass(frozen=True, slots=True)
+class WordList:
+    """Words that a collection's tokens depend on: those of its own, and those left out. Equal digests, equal lists."""
+
+    sha256: str
+    user_words: tuple[str, ...] = field(default=(), compare=False)
+    stop_words: tuple[str, ...] = field(default=(), compare=False)
+
+
+NO_WORDS = WordList("")
+
+
+@dataclass(frozen=True, slots=True)
 class Collection:
-    """`revision` grows with every change that a search could see; `cache_scope` sets it apart in a shared Redis."""
+    """`revision` grows with every change that a search could see; `cache_scope` sets it apart in a shared Redis.
+
+    `words` are those in effect: the index was made with them.
+    """
 
     id: int
     name: str
@@ -67,6 +82,7 @@ class Collection:
     splitting: Splitting
     revision: int
     cache_scope: UUID
+    words: WordList = NO_WORDS
 
 
 # --- ingest -------------------------------------------------------------------------------------------------------

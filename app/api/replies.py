@@ -289,6 +289,7 @@ class LoggedQueryReply(Reply):
     collection: str
     revision: int
     question: str
+    tokenizer: str = Field(description="What made the tokens: a version and the collection's own words; empty: nothing")
     tokens: list[str]
     parameters: dict[str, Any]
     lexical: dict[str, Any] = Field(description="The BM25 statistics used: live chunks, mean length, df and idf")

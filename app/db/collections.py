@@ -5,11 +5,11 @@ from typing import Any
 
 from psycopg.types.json import Jsonb
 
-from app.db import spaces
+from app.db import lexicon, spaces
 from app.db.pool import Db
 from app.db.sql import statement
 from app.errors import CollectionNotFound
-from app.records import Collection, ModelIdentity, Space, Splitting
+from app.records import Collection, ModelIdentity, Space, Splitting, WordList
 
 _NAMED = 8  # collections that an error lists
 
@@ -17,7 +17,7 @@ _NAMED = 8  # collections that an error lists
 def find(connection: Db, name: str) -> Collection | None:
     """A collection by name, or None."""
     row = connection.execute(statement("collections", "find"), {"name": name}).fetchone()
-    return _collection(row) if row else None
+    return _collection(row, lexicon.words(connection, row[11])) if row else None
 
 
 def get(connection: Db, name: str) -> Collection:
@@ -30,11 +30,14 @@ def get(connection: Db, name: str) -> Collection:
 
 
 def ensure(connection: Db, name: str, identity: ModelIdentity, splitting: Splitting) -> Collection:
-    """A collection by name; where it is new, it gets this model's space and this splitting."""
+    """A collection by name; where it is new, it gets this model's space, this splitting and the words of all."""
     if collection := find(connection, name):
         return collection
     space = spaces.ensure(connection, identity)
-    values = {"name": name, "space_id": space.id, "settings": Jsonb({"splitting": asdict(splitting)})}
+    words = lexicon.wanted(connection, None)
+    lexicon.keep(connection, words)
+    values = {"name": name, "space_id": space.id, "word_list": words.sha256 or None}
+    values |= {"settings": Jsonb({"splitting": asdict(splitting)})}
     connection.execute(statement("collections", "insert"), values)
     return get(connection, name)
 
@@ -73,8 +76,8 @@ def delete(connection: Db, name: str) -> bool:
     return connection.execute(statement("collections", "delete"), {"name": name}).rowcount > 0
 
 
-def _collection(row: tuple[Any, ...]) -> Collection:
+def _collection(row: tuple[Any, ...], words: WordList) -> Collection:
     identity = ModelIdentity(backend=row[5], model=row[6], dim=row[7], query_prefix=row[8], passage_prefix=row[9])
     return Collection(
-        row[0], row[1], Space(row[4], identity), Splitting(**row[2].get("splitting", {})), row[3], row[10]
+        row[0], row[1], Space(row[4], identity), Splitting(**row[2].get("splitting", {})), row[3], row[10], words
     )

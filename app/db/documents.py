@@ -85,14 +85,17 @@ def listed(connection: Db, collection_id: int, *, after: int, limit: int) -> lis
     return [Document(*row) for row in connection.execute(statement("documents", "list"), values)]
 
 
-def lock_by_id(connection: Db, document_id: int) -> tuple[int, DocumentState]:
-    """(collection id, state) of a document, locked until the transaction ends, its collection held. Raises NotFound."""
+def lock_by_id(connection: Db, document_id: int) -> tuple[int, DocumentState, int]:
+    """(collection id, state, version) of a document, locked until the transaction ends, its collection held.
+
+    Raises NotFound.
+    """
     values = {"document_id": document_id}
     if found := connection.execute(statement("documents", "collection_of"), values).fetchone():
         collections.hold(connection, found[0])
         values["collection_id"] = found[0]
         if row := connection.execute(statement("documents", "lock_by_id"), values).fetchone():
-            return found[0], row[0]
+            return found[0], row[0], row[1]
     raise NotFound(f"no document has the id {document_id}")
 
 

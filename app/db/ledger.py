@@ -11,6 +11,7 @@ from psycopg.types.json import Jsonb
 
 from app.db.pool import Db
 from app.db.sql import statement
+from app.lexical.tokens import tokenizer
 from app.records import Candidates, Collapse, Hit, LedgerEntry
 
 _HIT_TYPES = [
@@ -41,6 +42,7 @@ def _query(entry: LedgerEntry) -> dict[str, Any]:
         "revision": entry.revision,
         "space_id": entry.asked.collection.space.id if entry.asked.vector is not None else None,
         "question": question.text,
+        "tokenizer": tokenizer(entry.asked.collection.words) if candidates else "",
         "tokens": list(entry.asked.tokens),
         "embedding": entry.asked.vector,
         "parameters": Jsonb(asdict(question.ranking) | _circumstances(entry), dumps=partial(json.dumps, default=str)),

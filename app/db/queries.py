@@ -50,6 +50,7 @@ class LoggedQuery:
     collection: str
     revision: int
     question: str
+    tokenizer: str
     tokens: Sequence[str]
     parameters: Mapping[str, Any]
     lexical: Mapping[str, Any]

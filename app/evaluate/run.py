@@ -73,7 +73,7 @@ def _case(gold: GoldQuestion, collection: Collection, resources: Resources) -> C
     question = Question(gold.question, collection.name, resources.ranking_with(top_k=DEPTH))
     asked = understand(question, collection, resources)
     found = pipeline.find(asked, resources, Timings())
-    evidence = quote.best(found.hits, found.spans, found.candidates.recalled.statistics)
+    evidence = quote.best(found.hits, found.spans, found.candidates.recalled.statistics, found.asked.collection.words)
     with resources.database.read() as snapshot:
         ranks = {
             "fused": found.candidates.rank,

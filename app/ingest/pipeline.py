@@ -4,15 +4,16 @@ import json
 import logging
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from app.db import collections, documents
+from app.db import collections, documents, lexicon
 from app.db.documents import Stored
 from app.errors import Conflict, EmbeddingFailed, InvalidInput, UnreadableDocument
 from app.ingest import compact, embed, index, load, split, store
 from app.ingest.embed import Embedded, text_hash
+from app.ingest.tokenized import Tokenized
 from app.records import Collection, Ingested, Source
 from app.resources import Resources
 
@@ -55,14 +56,16 @@ def open_collection(name: str, resources: Resources) -> Collection:
 def _ingest(source: Source, collection: Collection, resources: Resources) -> Ingested:
     started = time.perf_counter()
     embedded: Embedded | None = None
+    tokenized = Tokenized()
     for _ in range(_ATTEMPTS):
         with resources.database.read() as connection:
             known = documents.find(connection, collection.id, source.source)
+            collection = replace(collection, words=lexicon.in_effect(connection, collection.id))
         if known and _unchanged(source, known, collection):
             return Ingested(source.source, "unchanged", known.id, known.version)
         embedded = embedded or _embedded(source, collection, resources)
         try:
-            document = store.write(source, embedded, known, collection, resources)
+            document = store.write(source, embedded, tokenized, known, collection, resources)
         except Conflict:
             continue  # another writer was first: look again at what is there now
         compact.tidy(collection.id, resources)

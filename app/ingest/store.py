@@ -3,16 +3,18 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from app.db import collections, documents, postings, vectors
+from app.db import collections, documents, lexicon, postings, vectors
 from app.db.documents import Stored
 from app.db.pool import Db
 from app.errors import Conflict
 from app.ingest import compact
 from app.ingest.embed import Embedded, text_hash
-from app.lexical import segments
-from app.lexical.tokens import TOKENIZER, tokens
+from app.ingest.tokenized import Tokenized
+from app.lexical.tokens import tokenizer
 from app.records import Chunk, Collection, Document, DocumentState, Source, Span
 from app.resources import Resources
+
+_ATTEMPTS = 50  # each waits for a writer that got through
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,48 +26,81 @@ class Plan:
     new: tuple[int, ...]
 
 
-def write(source: Source, embedded: Embedded, known: Stored | None, collection: Collection, res: Resources) -> Document:
-    """Insert a document or replace it. Raises Conflict where it changed since `known` was read."""
-    token_lists = [tokens(chunk.text) for chunk in embedded.chunks]  # before the transaction: it takes its time
+def write(
+    source: Source,
+    embedded: Embedded,
+    tokenized: Tokenized,
+    known: Stored | None,
+    collection: Collection,
+    res: Resources,
+) -> Document:
+    """Insert a document or replace it. Raises Conflict where it or its collection's words changed since `known` and
+    `collection` were read."""
+    plan = _planned(embedded, known, collection, res)
+    tokenized.prepare((embedded.chunks[n].text for n in plan.new), collection.words)
     with res.database.write() as connection:
         collections.hold(connection, collection.id)
         document_id, state = _write_document(connection, source, known, collection)
-        old = documents.stored_chunks(connection, collection.id, document_id)
-        plan = _plan(old, embedded)
         documents.delete_chunks(connection, collection.id, plan.gone)
         documents.move_chunks(connection, collection.id, plan.kept)
         ids = _write_chunks(connection, embedded, plan, document_id, collection)
         if ids and state == "active":
-            fresh = {i: token_lists[n] for i, n in zip(ids, plan.new, strict=True)}
-            postings.add(connection, collection.id, segments.build(fresh), TOKENIZER)
+            fresh = {i: embedded.chunks[n].text for i, n in zip(ids, plan.new, strict=True)}
+            _index(connection, collection.id, tokenized, fresh)
         collections.bump(connection, collection.id)
+        lexicon.require(connection, collection.id, collection.words)
         postings.bury(connection, collection.id, plan.gone, res.segments)
         return documents.get(connection, document_id)
 
 
 def set_state(document_id: int, state: DocumentState, res: Resources) -> Document:
     """Disable a document (it leaves both recalls at the commit) or enable it again. Raises NotFound."""
+    tokenized = Tokenized()
+    for _ in range(_ATTEMPTS):
+        try:
+            collection_id, document = _set_state(document_id, state, tokenized, res)
+        except Conflict:
+            continue
+        compact.tidy(collection_id, res)
+        return document
+    raise Conflict(f"document {document_id} kept changing under {_ATTEMPTS} attempts to set its state")
+
+
+def _set_state(document_id: int, state: DocumentState, tokenized: Tokenized, res: Resources) -> tuple[int, Document]:
+    prepared = _prepared(document_id, tokenized, res) if state == "active" else None
     with res.database.write() as connection:
-        collection_id, now = documents.lock_by_id(connection, document_id)
+        collection_id, now, version = documents.lock_by_id(connection, document_id)
         if now != state:
             documents.set_state(connection, collection_id, document_id, state)
             if state == "active":
-                texts = documents.chunk_texts(connection, collection_id, document_id)
-                fresh = segments.build({i: tokens(text) for i, text in texts.items()})
-                postings.add(connection, collection_id, fresh, TOKENIZER)
+                if prepared is None or prepared[0] != version:
+                    raise Conflict(f"document {document_id} was changed by another writer")
+                _index(connection, collection_id, tokenized, prepared[1])
             collections.bump(connection, collection_id)
-            if state == "disabled":
+            if state == "active":
+                lexicon.require(connection, collection_id, tokenized.words)
+            else:
                 chunk_ids = documents.chunk_ids(connection, collection_id, document_id)
                 postings.bury(connection, collection_id, chunk_ids, res.segments)
+        return collection_id, documents.get(connection, document_id)
+
+
+def _prepared(document_id: int, tokenized: Tokenized, res: Resources) -> tuple[int, Mapping[int, str]] | None:
+    """Make the tokens of a document that is to be enabled. Returns its version and texts then, None where it is."""
+    with res.database.read() as connection:
         document = documents.get(connection, document_id)
-    compact.tidy(collection_id, res)
-    return document
+        if document.state == "active":
+            return None
+        collection = collections.get(connection, document.collection)
+        texts = documents.chunk_texts(connection, collection.id, document_id)
+    tokenized.prepare(texts.values(), collection.words)
+    return document.version, texts
 
 
 def delete(document_id: int, res: Resources) -> None:
     """Delete a document; it leaves both recalls, QA and cached answers at the commit. Raises NotFound."""
     with res.database.write() as connection:
-        collection_id, _ = documents.lock_by_id(connection, document_id)
+        collection_id, *_ = documents.lock_by_id(connection, document_id)
         chunk_ids = documents.chunk_ids(connection, collection_id, document_id)
         documents.delete(connection, collection_id, document_id)
         collections.bump(connection, collection_id)
@@ -85,6 +120,18 @@ def _write_document(
         return documents.insert(connection, collection.id, source, digest, collection.splitting), "active"
     documents.update(connection, collection.id, locked[0], source, digest, collection.splitting)
     return locked[0], locked[2]
+
+
+def _index(connection: Db, collection_id: int, tokenized: Tokenized, texts: Mapping[int, str]) -> None:
+    postings.add(connection, collection_id, tokenized.segment(texts), tokenizer(tokenized.words))
+
+
+def _planned(embedded: Embedded, known: Stored | None, collection: Collection, res: Resources) -> Plan:
+    """The plan by the chunks of the version that `known` is; where it is another by now, the write is refused."""
+    if known is None:
+        return _plan((), embedded)
+    with res.database.read() as connection:
+        return _plan(documents.stored_chunks(connection, collection.id, known.id), embedded)
 
 
 def _plan(old: Iterable[tuple[int, str, tuple[Span, ...]]], embedded: Embedded) -> Plan:

@@ -12,7 +12,7 @@ from app.query.head import Head
 from app.query.ledger import Found
 from app.query.quote import Evidence
 from app.query.timing import Timings
-from app.query.understand import check, understand
+from app.query.understand import check, tokenized, understand
 from app.records import Answer, Asked, Candidates, Collection, QaPair, Question, SearchResult
 from app.resources import Resources
 
@@ -57,7 +57,9 @@ def answer(question: Question, resources: Resources) -> Answer:
         asked = understand(question, collection, resources)
     found = find(asked, resources, timings)
     with timings("quote"):
-        evidence = quote.best(found.hits, found.spans, found.candidates.recalled.statistics)
+        evidence = quote.best(
+            found.hits, found.spans, found.candidates.recalled.statistics, found.asked.collection.words
+        )
     made = ledger.record_answer(_answer(found, evidence, degraded, timings), found, resources)
     cache.write(made, question, collection, resources)
     return made
@@ -65,7 +67,7 @@ def answer(question: Question, resources: Resources) -> Answer:
 
 def find(asked: Asked, resources: Resources, timings: Timings) -> Found:
     """Recall, fuse, rerank, pick and expand. All is read in one snapshot, over before a reranker takes its time."""
-    candidates, best = resources.database.read_anywhere(lambda snapshot: _fused(asked, snapshot, resources, timings))
+    asked, candidates, best = resources.database.read_anywhere(lambda s: _fused(asked, s, resources, timings))
     with timings("rerank"):
         candidates, away = rerank.reorder(candidates, best, asked, resources)
     with timings("pick"):
@@ -75,13 +77,14 @@ def find(asked: Asked, resources: Resources, timings: Timings) -> Found:
     return Found(asked, candidates, picked.hits, grown, best.spans, best.labels)
 
 
-def _fused(asked: Asked, snapshot: Db, resources: Resources, timings: Timings) -> tuple[Candidates, Head]:
+def _fused(asked: Asked, snapshot: Db, resources: Resources, timings: Timings) -> tuple[Asked, Candidates, Head]:
     with timings("recall"):
+        asked = tokenized(asked, snapshot)
         recalled = recall.both_paths(asked, snapshot, resources)
     with timings("fuse"):
         candidates = fuse.weighted(recalled, asked.question.ranking)
     with timings("read"):
-        return candidates, head.read(candidates, asked, snapshot)
+        return asked, candidates, head.read(candidates, asked, snapshot)
 
 
 def _known(snapshot: Db, question: Question) -> tuple[Collection, QaPair | None]:

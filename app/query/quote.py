@@ -10,7 +10,7 @@ from app.lexical.overlap import coverage, term_weights
 from app.lexical.tokens import tokens
 from app.query import fuse
 from app.query.duplicates import Comparable, duplicate
-from app.records import Floats, Hit, LexicalStatistics, Quote, SpanScore
+from app.records import NO_WORDS, Floats, Hit, LexicalStatistics, Quote, SpanScore, WordList
 
 HITS_READ = 3
 QUOTES_MAX = 2
@@ -33,14 +33,19 @@ class Evidence:
     coverage: float
 
 
-def best(hits: Sequence[Hit], spans_of: Mapping[int, Sequence[SpanScore]], statistics: LexicalStatistics) -> Evidence:
+def best(
+    hits: Sequence[Hit],
+    spans_of: Mapping[int, Sequence[SpanScore]],
+    statistics: LexicalStatistics,
+    own_words: WordList = NO_WORDS,
+) -> Evidence:
     """The best of the first hits' spans, given by chunk id; nothing where there is no hit."""
     read = {hit.chunk_id: hit for hit in hits[:HITS_READ]}
     spans = [span for chunk_id in read for span in spans_of.get(chunk_id, ())]
     if not spans:
         return Evidence((), 0.0)
     weights = term_weights(statistics)
-    words = [set(tokens(_text(span, read))) & weights.keys() for span in spans]
+    words = [set(tokens(_text(span, read), own_words)) & weights.keys() for span in spans]
     support = _support(spans, words, weights)
     support[[_HEADING.fullmatch(_text(s, read)) is not None for s in spans]] *= HEADING_WORTH
     chosen = _chosen(support, [_text(span, read) for span in spans])

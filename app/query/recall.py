@@ -2,13 +2,12 @@
 
 import numpy as np
 
-from app.db import collections, filters, postings, vectors
+from app.db import filters, postings, vectors
 from app.db.pool import Db
-from app.errors import CollectionNotFound
 from app.lexical import segments
 from app.lexical.segments import Scored
 from app.query import nearest
-from app.records import Asked, Collection, Floats, Ints, Recalled
+from app.records import Asked, Floats, Ints, Recalled
 from app.resources import Resources
 
 _FIRST_BATCH = 2  # times the limit; a filter that is too broad to be listed lets a large part of all chunks pass
@@ -18,7 +17,6 @@ _BATCH_GROWTH = 4
 def both_paths(asked: Asked, snapshot: Db, resources: Resources) -> Recalled:
     """The union of the top candidates of both paths, as of one snapshot of the database."""
     ranking, collection = asked.question.ranking, asked.collection
-    revision = _revision(collection, snapshot)
     scored = segments.score(
         asked.tokens,
         postings.load(snapshot, collection.id, asked.tokens, resources.segments),
@@ -31,7 +29,7 @@ def both_paths(asked: Asked, snapshot: Db, resources: Resources) -> Recalled:
     lexical = _lexical(asked, snapshot, scored, allowed)
     union = np.union1d(near[0], lexical)
     return Recalled(
-        revision=revision,
+        revision=collection.revision,
         chunk_ids=union,
         cosine=_cosines(asked, snapshot, union, near),
         bm25=scored.of(union),
@@ -40,14 +38,6 @@ def both_paths(asked: Asked, snapshot: Db, resources: Resources) -> Recalled:
         statistics=scored.statistics,
         vector_scan=scan,
     )
-
-
-def _revision(collection: Collection, snapshot: Db) -> int:
-    """Of the collection that the question was understood for, and not of one that has its name by now."""
-    now = collections.get(snapshot, collection.name)
-    if now.id != collection.id:
-        raise CollectionNotFound("the collection was deleted meanwhile")
-    return now.revision
 
 
 def _lexical(asked: Asked, snapshot: Db, scored: Scored, allowed: Ints | None) -> Ints:

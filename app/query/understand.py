@@ -1,9 +1,12 @@
-"""Check a question and make of it what both recalls read: tokens and a vector."""
+"""Check a question and make of it what both recalls read: a vector, and tokens."""
 
 import logging
 import unicodedata
+from dataclasses import replace
 
-from app.errors import EmbedderUnavailable, EmbeddingFailed, InvalidInput
+from app.db import collections
+from app.db.pool import Db
+from app.errors import CollectionNotFound, EmbedderUnavailable, EmbeddingFailed, InvalidInput
 from app.lexical.tokens import tokens
 from app.records import Asked, Collection, Question, Vector
 from app.resources import Resources
@@ -27,10 +30,21 @@ def check(question: Question, resources: Resources) -> None:
 
 
 def understand(question: Question, collection: Collection, resources: Resources) -> Asked:
-    """Tokens and vector of a question. Without an embedder the search goes on by BM25 alone and says so."""
-    terms = tuple(tokens(question.text))
+    """The vector of a question. Without an embedder the search goes on by BM25 alone and says so."""
     vector = _vector(question, collection, resources)
-    return Asked(question, collection, terms, vector, () if vector is not None else ("vector",))
+    return Asked(question, collection, (), vector, () if vector is not None else ("vector",))
+
+
+def tokenized(asked: Asked, snapshot: Db) -> Asked:
+    """The question with its tokens, by the words that the index of this very snapshot was made with.
+
+    Raises CollectionNotFound where its collection was deleted, also where another has its name by now.
+    """
+    now = collections.get(snapshot, asked.collection.name)
+    if now.id != asked.collection.id:
+        raise CollectionNotFound("the collection was deleted meanwhile")
+    collection = replace(asked.collection, revision=now.revision, words=now.words)
+    return replace(asked, collection=collection, tokens=tuple(tokens(asked.question.text, now.words)))
 
 
 def _vector(question: Question, collection: Collection, resources: Resources) -> Vector | None:

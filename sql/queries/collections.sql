@@ -1,6 +1,6 @@
 -- name: find
 SELECT c.id, c.name, c.settings, c.revision, s.id, s.backend, s.model, s.dim, s.query_prefix, s.passage_prefix,
-       c.cache_scope
+       c.cache_scope, c.word_list
 FROM collection c JOIN embedding_space s ON s.id = c.space_id
 WHERE c.name = %(name)s;
 
@@ -11,7 +11,8 @@ GROUP BY c.id
 ORDER BY c.name;
 
 -- name: insert
-INSERT INTO collection (name, space_id, settings) VALUES (%(name)s, %(space_id)s, %(settings)s)
+INSERT INTO collection (name, space_id, settings, word_list)
+VALUES (%(name)s, %(space_id)s, %(settings)s, %(word_list)s)
 ON CONFLICT (name) DO NOTHING;
 
 -- name: hold

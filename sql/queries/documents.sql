@@ -38,7 +38,7 @@ LIMIT %(limit)s;
 SELECT collection_id FROM document WHERE id = %(document_id)s;
 
 -- name: lock_by_id
-SELECT state FROM document WHERE collection_id = %(collection_id)s AND id = %(document_id)s FOR UPDATE;
+SELECT state, version FROM document WHERE collection_id = %(collection_id)s AND id = %(document_id)s FOR UPDATE;
 
 -- name: set_state
 UPDATE document SET state = %(state)s, updated_at = now()

@@ -4,11 +4,11 @@
 SET LOCAL synchronous_commit = off;
 
 -- name: insert_query
-INSERT INTO query_log (collection_id, id, kind, revision, space_id, question, tokens, embedding, parameters, vector_scan,
-                       lexical, confidence, source, reason, answer, citations, timings, degraded)
-VALUES (%(collection_id)s, %(id)s, %(kind)s, %(revision)s, %(space_id)s, %(question)s, %(tokens)s, %(embedding)s,
-        %(parameters)s, %(vector_scan)s, %(lexical)s, %(confidence)s, %(source)s, %(reason)s, %(answer)s, %(citations)s,
-        %(timings)s, %(degraded)s);
+INSERT INTO query_log (collection_id, id, kind, revision, space_id, question, tokenizer, tokens, embedding, parameters,
+                       vector_scan, lexical, confidence, source, reason, answer, citations, timings, degraded)
+VALUES (%(collection_id)s, %(id)s, %(kind)s, %(revision)s, %(space_id)s, %(question)s, %(tokenizer)s, %(tokens)s,
+        %(embedding)s, %(parameters)s, %(vector_scan)s, %(lexical)s, %(confidence)s, %(source)s, %(reason)s, %(answer)s,
+        %(citations)s, %(timings)s, %(degraded)s);
 
 -- name: copy_hits
 COPY query_hit (collection_id, query_id, chunk_id, text_sha256, source, vector_rank, bm25_rank, cosine, bm25,

@@ -2,6 +2,7 @@
 
 import itertools
 import threading
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,10 @@ from app.db import collections, documents
 from app.db.postings import SegmentSize
 from app.errors import Conflict, InvalidInput, NotFound
 from app.ingest import compact, embed, load, pipeline, store
+from app.ingest.tokenized import Tokenized
+from app.lexical.tokens import tokens
 from app.query import pipeline as search
-from app.records import DocumentState, Ingested, Question, Source
+from app.records import DocumentState, Ingested, Question, Source, WordList
 from app.resources import Resources
 
 PARAGRAPHS = [
@@ -265,3 +268,82 @@ def test_a_collection_is_deleted_under_its_writers_without_a_deadlock(resources:
         assert connection.execute(
             "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
         ).fetchone() == (0,)
+
+
+@pytest.fixture
+def tokenized_texts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The texts that ingest makes tokens of, in order."""
+    seen: list[str] = []
+
+    def counted(text: str, words: WordList) -> list[str]:
+        seen.append(text)
+        return tokens(text, words)
+
+    monkeypatch.setattr("app.ingest.tokenized.tokens", counted)
+    return seen
+
+
+def test_only_new_chunks_are_tokenised(resources: Resources, tokenized_texts: list[str]) -> None:
+    sections = [f"# Part {n}\n\n" + f"Fact number {n} about kettles. " * 40 for n in range(3)]
+    document_id = added(pipeline.ingest(source("\n\n".join(sections)), "k", resources))
+    before = chunks_of(resources, document_id)
+    assert sorted(tokenized_texts) == sorted(before)
+    tokenized_texts.clear()
+    pipeline.ingest(source("\n\n".join([*sections, "# New\n\n" + "A new part. " * 40])), "k", resources)
+    assert sorted(tokenized_texts) == sorted(chunks_of(resources, document_id).keys() - before.keys())
+
+
+def test_a_conflict_makes_no_text_be_tokenised_twice(
+    resources: Resources, monkeypatch: pytest.MonkeyPatch, tokenized_texts: list[str]
+) -> None:
+    bump = collections.bump
+    failures = iter([Conflict("another was first")] * 3)
+
+    def contended(*arguments: Any) -> int:
+        for failure in failures:
+            raise failure
+        return bump(*arguments)
+
+    monkeypatch.setattr(collections, "bump", contended)
+    document_id = added(pipeline.ingest(source("\n\n".join(PARAGRAPHS)), "k", resources))
+    assert sorted(tokenized_texts) == sorted(chunks_of(resources, document_id))
+    tokenized_texts.clear()
+    store.set_state(document_id, "disabled", resources)
+    failures = iter([Conflict("another was first")] * 3)
+    store.set_state(document_id, "active", resources)
+    assert sorted(tokenized_texts) == sorted(chunks_of(resources, document_id))
+
+
+def test_no_transaction_waits_for_tokens(resources: Resources, monkeypatch: pytest.MonkeyPatch) -> None:
+
+    def watched(text: str, words: WordList) -> list[str]:
+        with resources.database.read() as connection:
+            open_now = connection.execute(
+                "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
+                "AND state LIKE 'idle in transaction%' AND pid <> pg_backend_pid()"
+            ).fetchone()
+        assert open_now == (0,)
+        return tokens(text, words)
+
+    monkeypatch.setattr("app.ingest.tokenized.tokens", watched)
+    document_id = added(pipeline.ingest(source("\n\n".join(PARAGRAPHS)), "k", resources))
+    store.set_state(document_id, "disabled", resources)
+    store.set_state(document_id, "active", resources)
+
+
+def test_a_document_that_changes_while_it_is_enabled_is_enabled_as_it_is_now(
+    resources: Resources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document_id = added(pipeline.ingest(source(PARAGRAPHS[0]), "k", resources))
+    store.set_state(document_id, "disabled", resources)
+    prepare = Tokenized.prepare
+    changes = iter([PARAGRAPHS[1]])
+
+    def meanwhile(made: Tokenized, texts: Iterable[str], words: WordList) -> None:
+        prepare(made, texts, words)
+        for text in changes:
+            pipeline.ingest(source(text), "k", resources)
+
+    monkeypatch.setattr(Tokenized, "prepare", meanwhile)
+    assert store.set_state(document_id, "active", resources).version == 2
+    assert [hit.text for hit in search.search(Question("citric acid", "k"), resources).hits] == [PARAGRAPHS[1]]

@@ -48,7 +48,7 @@ def _judged(candidates: Candidates, head: Head, asked: Asked, resources: Resourc
     if name == "spans":
         return spans.judged(candidates, head, asked)
     if name == "overlap":
-        return overlap.judged(candidates, head)
+        return overlap.judged(candidates, head, asked)
     chosen = resources.reranker(name)
     return model.judged(candidates, head, asked, chosen) if chosen else candidates
 

@@ -25,7 +25,9 @@ def judged(candidates: Candidates, head: Head, asked: Asked) -> Candidates:
         return replace(candidates, rerank_score=candidates.span_cosine, reranked_by="spans")
     weights = term_weights(candidates.recalled.statistics)
     texts = {i: head.chunks[i].text[span.start_char : span.end_char] for i, span in _best(head).items()}
-    shares = spread({i: coverage(set(tokens(text)), weights) for i, text in texts.items()}, candidates)
+    shares = spread(
+        {i: coverage(set(tokens(text, asked.collection.words)), weights) for i, text in texts.items()}, candidates
+    )
     score = candidates.span_cosine + weight * shares
     return replace(candidates, coverage=shares, rerank_score=score, reranked_by="spans")
 
