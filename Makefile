@@ -49,6 +49,7 @@ format: $(VENV)/.developing ## rewrite the code in the house style
 
 bench: $(VENV)/.developing ## speed, as ratios measured in one run
 	@$(BIN)/python -m tests.bench.embedder
+	@$(BIN)/python -m tests.bench.search
 
 eval: $(VENV)/.installed ## quality on the sample questions; fails under stated floors
 	@$(BIN)/ragledger eval

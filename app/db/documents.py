@@ -171,13 +171,13 @@ def insert_chunks(
 def details(connection: Db, collection_id: int, chunk_ids: Sequence[int]) -> dict[int, ChunkDetail]:
     """Chunks with their document's names, by id."""
     values = {"collection_id": collection_id, "chunk_ids": list(chunk_ids)}
-    return {row[0]: ChunkDetail(*row) for row in connection.execute(statement("chunks", "details"), values)}
+    return {row[0]: ChunkDetail(*row) for row in connection.execute(statement("chunks", "details"), values).fetchall()}
 
 
 def labels(connection: Db, collection_id: int, chunk_ids: Sequence[int]) -> dict[int, tuple[str, str]]:
     """(sha-256 of the text, source) of chunks, by id."""
     values = {"collection_id": collection_id, "chunk_ids": list(chunk_ids)}
-    return {row[0]: (row[1], row[2]) for row in connection.execute(statement("chunks", "labels"), values)}
+    return {row[0]: (row[1], row[2]) for row in connection.execute(statement("chunks", "labels"), values).fetchall()}
 
 
 def _places(chunks: Sequence[Chunk]) -> dict[str, list[Any]]:

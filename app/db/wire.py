@@ -4,6 +4,7 @@ Of an array: int32 dimensions, int32 flags, oid of the element, then per dimensi
 element as (int32 size, value), big-endian. Source: array_send and array_recv in the PostgreSQL sources.
 """
 
+import itertools
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ _HEADER = 20
 _BLOCK_BYTES = 1 << 22
 _COPY_HEADER = b"PGCOPY\n\xff\r\n\0" + struct.pack(">ii", 0, 0)
 _COPY_END = struct.pack(">h", -1)
+_NULL = struct.pack(">i", -1)
 
 
 def to_array(values: NDArray[np.signedinteger[Any]]) -> bytes:
@@ -89,3 +91,29 @@ class _BigintsDumper(Dumper):
 
 
 psycopg.adapters.register_dumper(Bigints, _BigintsDumper)
+
+
+def field(value: bytes) -> bytes:
+    """One value of a row of a binary COPY."""
+    return struct.pack(">i", len(value)) + value
+
+
+def numbers(values: NDArray[Any], *, null: NDArray[np.bool_] | None = None) -> list[bytes]:
+    """Each of (n,) integers, floats or bools as a field, NULL where `null` says so, and where a float is NaN."""
+    size = values.dtype.itemsize
+    cells = np.empty(len(values), [("size", ">i4"), ("value", values.dtype.newbyteorder(">"))])
+    cells["size"], cells["value"] = size, values
+    raw, step = cells.tobytes(), 4 + size
+    fields = [raw[at : at + step] for at in range(0, len(raw), step)]
+    if null is None and values.dtype.kind == "f":
+        null = np.isnan(values)
+    if null is not None:
+        for n in np.flatnonzero(null):
+            fields[n] = _NULL
+    return fields
+
+
+def to_table(*columns: Sequence[bytes]) -> bytes:
+    """Columns of fields, equally long, as the whole of a binary COPY. Source: COPY, in the PostgreSQL manual."""
+    count = [struct.pack(">h", len(columns))] * len(columns[0])
+    return b"".join([_COPY_HEADER, *itertools.chain.from_iterable(zip(count, *columns, strict=True)), _COPY_END])

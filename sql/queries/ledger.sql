@@ -1,7 +1,8 @@
 -- name: relaxed
 -- The ledger's own transaction need not wait for the disk: after a crash of the server the last fraction of a second
--- of it may be missing, never a part of one query.
-SET LOCAL synchronous_commit = off;
+-- of it may be missing, never a part of one query. And each row of query_hit looks up its query_log: a connection that
+-- planned this while that table was empty would read all of it each time, until the table is next analysed.
+SET LOCAL synchronous_commit = off; SET LOCAL enable_seqscan = off;
 
 -- name: insert_query
 INSERT INTO query_log (collection_id, id, kind, revision, space_id, question, tokenizer, tokens, embedding, parameters,

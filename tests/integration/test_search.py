@@ -3,13 +3,17 @@
 import itertools
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
+import psycopg
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
+from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from app.db import collections, vectors
+from app.db.pool import Database
 from app.errors import CollectionNotFound, EmbedderUnavailable, InvalidInput
 from app.ingest import pipeline as ingest
 from app.ingest import store
@@ -17,6 +21,7 @@ from app.lexical.tokens import tokens
 from app.query import pipeline
 from app.records import ModelIdentity, Question, Ranking, Source, Vectors
 from app.resources import Resources
+from app.services import processes
 
 TEXTS = {
     "kettle.md": "The copper kettle holds 12 litres and heats in nine minutes.",
@@ -79,7 +84,7 @@ CHANGE = st.one_of(
 
 
 @given(changes=st.lists(CHANGE, min_size=1, max_size=12), question=WORDS.map(" ".join))
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_bm25_equals_a_textbook_after_any_sequence_of_changes(
     resources: Resources, changes: list[tuple[str, str, str]], question: str
 ) -> None:
@@ -250,3 +255,18 @@ def test_the_score_is_the_fused_one_plus_the_bonus_of_the_best_span(filled: Reso
     spans = np.array([hit.span_cosine for hit in result.hits])
     bonus = (spans - spans.min()) / (spans.max() - spans.min()) * 0.3
     assert [hit.score - hit.fused for hit in result.hits] == pytest.approx(bonus.tolist(), abs=1e-9)
+
+
+def test_the_ledger_looks_up_its_query_and_never_reads_all_of_them(database_url: str, filled: Resources) -> None:
+    """Each row of query_hit looks up its query_log, by a plan that a connection may have made while that was empty."""
+    asking = replace(filled, database=Database(database_url, max_connections=1, timeout_seconds=20))
+    asking.__dict__["embedder"] = filled.embedder
+    with psycopg.connect(database_url, autocommit=True) as admin:
+        admin.execute("VACUUM ANALYZE query_log")
+        for _ in range(12):  # plans are kept from the sixth on
+            pipeline.search(Question("copper kettle", "k"), asking)
+        asking.database.close()  # its session reports its counts when it ends
+        scans = "SELECT seq_scan, idx_scan FROM pg_stat_user_tables WHERE relname = 'query_log'"
+        rows = 12 * len(TEXTS)
+        assert processes.wait_until(lambda: admin.execute(scans).fetchall()[0][1] >= rows, 10)
+        assert admin.execute(scans).fetchall()[0][0] < rows

@@ -1,5 +1,7 @@
 """Arrays go to PostgreSQL's binary format and back unchanged."""
 
+import struct
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -17,3 +19,49 @@ def test_an_array_comes_back_as_it_went(size: int, data: st.DataObject) -> None:
     back = wire.from_array(wire.to_array(values), size)
     assert back.dtype == kind
     assert back.tolist() == values.tolist()
+
+
+@given(
+    rows=st.lists(
+        st.tuples(
+            st.integers(-(2**63), 2**63 - 1),
+            st.none() | st.floats(allow_nan=False),
+            st.booleans(),
+            st.text(max_size=5),
+        ),
+        max_size=20,
+    )
+)
+def test_a_table_holds_what_its_columns_held(rows: list[tuple[int, float | None, bool, str]]) -> None:
+    integers, floats, bools, texts = zip(*rows, strict=True) if rows else ((), (), (), ())
+    table = wire.to_table(
+        wire.numbers(np.array(integers, np.int64), null=np.array([i == 7 for i in integers], bool)),
+        wire.numbers(np.array(floats, np.float64)),
+        wire.numbers(np.array(bools, bool)),
+        [wire.field(text.encode()) for text in texts],
+    )
+    expected = [
+        (
+            None if integer == 7 else struct.pack(">q", integer),
+            None if number is None else struct.pack(">d", number),
+            bytes([flag]),
+            text.encode(),
+        )
+        for integer, number, flag, text in rows
+    ]
+    assert decoded(table) == expected
+
+
+def decoded(table: bytes) -> list[tuple[bytes | None, ...]]:
+    """The rows of a binary COPY, read field by field."""
+    assert table[:11] == b"PGCOPY\n\xff\r\n\0"
+    at, rows = 19, []
+    while (count := struct.unpack_from(">h", table, at)[0]) != -1:
+        at, row = at + 2, []
+        for _ in range(count):
+            size = struct.unpack_from(">i", table, at)[0]
+            row.append(table[at + 4 : at + 4 + size] if size >= 0 else None)
+            at += 4 + max(size, 0)
+        rows.append(tuple(row))
+    assert at + 2 == len(table)
+    return rows
