@@ -27,23 +27,25 @@ ORDER BY s.chunk_id, s.ordinal;
 
 -- name: nearest
 -- Exact: the scan reads every vector of the collection. Disabled documents leave by an anti join: NOT IN would fall back
--- to a loop over all of them once their set outgrows work_mem.
-SELECT e.chunk_id, 1 - (e.embedding <=> %(vector)b)
-FROM embedding e
-WHERE e.space_id = %(space_id)s AND e.collection_id = %(collection_id)s
-  AND NOT EXISTS (
-      SELECT FROM document d JOIN chunk k ON k.collection_id = d.collection_id AND k.document_id = d.id
-      WHERE d.collection_id = %(collection_id)s AND d.state = 'disabled' AND k.id = e.chunk_id)
-ORDER BY e.embedding <=> %(vector)b
-LIMIT %(limit)s;
+-- to a loop over all of them once their set outgrows work_mem. The subquery has each distance computed once, not twice.
+SELECT chunk_id, 1 - distance
+FROM (SELECT e.chunk_id, e.embedding <=> %(vector)b AS distance
+      FROM embedding e
+      WHERE e.space_id = %(space_id)s AND e.collection_id = %(collection_id)s
+        AND NOT EXISTS (
+            SELECT FROM document d JOIN chunk k ON k.collection_id = d.collection_id AND k.document_id = d.id
+            WHERE d.collection_id = %(collection_id)s AND d.state = 'disabled' AND k.id = e.chunk_id)
+      ORDER BY distance
+      LIMIT %(limit)s) AS nearest;
 
 -- name: nearest_among
 -- Exact, over chunks that are known to be findable.
-SELECT chunk_id, 1 - (embedding <=> %(vector)b)
-FROM embedding
-WHERE space_id = %(space_id)s AND collection_id = %(collection_id)s AND chunk_id = ANY(%(chunk_ids)s)
-ORDER BY embedding <=> %(vector)b
-LIMIT %(limit)s;
+SELECT chunk_id, 1 - distance
+FROM (SELECT chunk_id, embedding <=> %(vector)b AS distance
+      FROM embedding
+      WHERE space_id = %(space_id)s AND collection_id = %(collection_id)s AND chunk_id = ANY(%(chunk_ids)s)
+      ORDER BY distance
+      LIMIT %(limit)s) AS nearest;
 
 -- name: nearest_indexed
 -- By the HNSW index of the space's partition: only ORDER BY this bare distance, in the index's own type

@@ -17,6 +17,7 @@ import psycopg
 
 from app import services
 from app.db import collections, documents, postings, vectors
+from app.ingest import index
 from app.ingest import pipeline as ingest
 from app.ingest.embed import text_hash
 from app.lexical import segments
@@ -79,12 +80,14 @@ class Prose:
 
 
 def fill(resources: Resources, name: str, chunks: int, *, prose: Prose, spans: bool = True) -> Collection:
-    """A collection of this many chunks, statistics gathered, all of it on the disk."""
+    """A collection of this many chunks, indexed where that is due, statistics gathered, all of it on the disk."""
     collection = ingest.open_collection(name, resources)
     near = resources.embedder.embed_passages(prose.sentences[:_EMBEDDED])
     rng = np.random.default_rng(prose.seed)
     for start in range(0, chunks, _BATCH_CHUNKS):
         _write_batch(resources, collection, range(start, min(chunks, start + _BATCH_CHUNKS)), prose, near, rng, spans)
+    if index.state(collection, resources).due:
+        index.build(collection.space, resources, lambda _: None, online=False)
     with psycopg.connect(services.database_url(resources.settings), autocommit=True) as connection:
         connection.execute("VACUUM ANALYZE")  # now, rather than in the middle of what is measured
         connection.execute("CHECKPOINT")

@@ -34,15 +34,14 @@ from app.lexical.tokens import tokens
 from app.query import pipeline
 from app.records import Collection, Question
 from app.resources import Resources
-from app.settings import ROOT
 from tests.bench.filled import Prose, fill
 from tests.bench.measured import Report, ratio, service, timed
 
 MOST = 1.25
 NAME = "bench"
 CLIENTS = (1, 4, 16)
-# of the statements that a search runs, those that fetch what it ranks and shows, and those that keep it
-NEEDED = ("chunks", "filters", "ledger", "postings", "vectors")
+# a search runs these to know where and when it reads; all others fetch what it ranks and shows, or keep it
+AROUND = ("collections", "server", "spaces")
 
 
 @dataclass
@@ -124,12 +123,12 @@ def _parts(
 
 @contextmanager
 def recorded() -> Iterator[Recorded]:
-    """Note each statement that a cursor executes, of those that are needed."""
-    done, needed = Recorded(), {text for name in NEEDED if _exists(name) for text in _statements(name).values()}
+    """Note each statement that a cursor executes and that a search cannot do without."""
+    done, around = Recorded(), {text for name in AROUND for text in _statements(name).values()}
     execute, copy, write = psycopg.Cursor.execute, psycopg.Cursor.copy, psycopg.Copy.write
 
     def noting_execute(cursor: Any, query: Any, params: Any = None, **kwargs: Any) -> Any:
-        if query in needed:
+        if query not in around:
             done.statements.append((query, params, kwargs | {"binary": bool(cursor.format)}))
         return execute(cursor, query, params, **kwargs)
 
@@ -146,19 +145,16 @@ def recorded() -> Iterator[Recorded]:
         yield done
 
 
-def _exists(name: str) -> bool:
-    return (ROOT / "sql" / "queries" / f"{name}.sql").exists()
-
-
 def _replay(raw: psycopg.Connection[Any], done: Recorded) -> None:
-    for query, params, kwargs in done.statements:
-        cursor = raw.execute(query, params, **kwargs)
-        if cursor.description:
-            cursor.fetchall()
-    for query, blocks in done.copied:
-        with raw.cursor() as cursor, cursor.copy(query) as copying:
-            for block in blocks:
-                copying.write(block)
+    with raw.transaction():
+        for query, params, kwargs in done.statements:
+            cursor = raw.execute(query, params, **kwargs)
+            if cursor.description:
+                cursor.fetchall()
+        for query, blocks in done.copied:
+            with raw.cursor() as cursor, cursor.copy(query) as copying:
+                for block in blocks:
+                    copying.write(block)
 
 
 class Client:
