@@ -16,8 +16,8 @@ from app.clients.reranker.cross_encoder import CrossEncoderReranker
 from app.clients.reranker.http import HttpReranker
 from app.db import migrate, replicas, server
 from app.db.pool import Database
-from app.db.postings import SegmentCache
 from app.db.replicas import Replica
+from app.db.segment_cache import SegmentCache
 from app.errors import InvalidInput, ServiceFailed
 from app.records import Ranking, RerankerName, Splitting
 from app.settings import Settings

@@ -13,6 +13,7 @@ from uuid import UUID
 from pgvector.sqlalchemy import HALFVEC, VECTOR
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     CheckConstraint,
     Column,
     Computed,
@@ -239,7 +240,8 @@ class SpanEmbedding(SQLModel, table=True):
 class LexicalSegment(SQLModel, table=True):
     """The chunks of one ingest (or of several, merged), by ordinal, with their lengths in tokens.
 
-    Immutable but for `dead_count`, the number of its tombstones: it tells a reader whether those it knows are all.
+    Immutable but for `dead_count`, the number of its tombstones, which tells a reader whether those it knows are all,
+    and for `retired`: compaction has put another in its place and is deleting it.
     """
 
     __tablename__ = "lexical_segment"
@@ -250,7 +252,13 @@ class LexicalSegment(SQLModel, table=True):
     chunk_ids: list[int] = Field(sa_column=Column(ARRAY(BigInteger), nullable=False))
     lengths: list[int] = Field(sa_column=Column(ARRAY(Integer), nullable=False))
     chunk_count: int = Field(sa_column=Column(Integer, Computed("cardinality(chunk_ids)", persisted=True)))
+    # the range that its chunks lie in, so that the array of a segment that cannot hold a chunk is not read
+    first_chunk_id: int = Field(sa_column=Column(BigInteger, Computed("chunk_ids[1]", persisted=True)))
+    last_chunk_id: int = Field(
+        sa_column=Column(BigInteger, Computed("chunk_ids[cardinality(chunk_ids)]", persisted=True))
+    )
     dead_count: int = _int(server_default=literal("0"))
+    retired: bool = Field(sa_column=Column(Boolean, nullable=False, server_default=literal("false")))
     created_at: datetime = _now()
 
 

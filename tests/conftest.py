@@ -19,7 +19,7 @@ from app.clients.embedder import Embedder
 from app.clients.embedder.builtin import BuiltinEmbedder
 from app.db import migrate
 from app.db.pool import Database
-from app.db.postings import SegmentCache
+from app.db.segment_cache import SegmentCache
 from app.resources import Resources
 from app.services import Endpoints
 from app.settings import Settings

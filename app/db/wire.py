@@ -8,6 +8,7 @@ import itertools
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,37 +19,49 @@ from psycopg.pq import Format
 
 from app.records import Ints
 
+Integers = NDArray[np.signedinteger[Any]]
+
 NO_IDS: Ints = np.empty(0, np.int64)
 _OID = {2: 21, 4: 23, 8: 20}  # int2, int4, int8
 _ELEMENT = {size: np.dtype([("size", ">i4"), ("value", f">i{size}")]) for size in _OID}
-_EMPTY_HEADER = 12  # an empty array has no dimension
-_HEADER = 20
+_HEADER = 20  # of one dimension; an empty array has none, and 12 bytes in all
 _BLOCK_BYTES = 1 << 22
 _COPY_HEADER = b"PGCOPY\n\xff\r\n\0" + struct.pack(">ii", 0, 0)
 _COPY_END = struct.pack(">h", -1)
 _NULL = struct.pack(">i", -1)
 
 
-def to_array(values: NDArray[np.signedinteger[Any]]) -> bytes:
+def to_array(values: Integers) -> bytes:
     """Encode (n,) int16, int32 or int64 as one binary array value."""
+    return next(to_arrays(values, np.array([0, len(values)])))
+
+
+def to_arrays(values: Integers, starts: Ints) -> Iterator[bytes]:
+    """Encode many arrays that stand one after the other: values[starts[i] : starts[i + 1]]."""
     size = values.dtype.itemsize
-    if not len(values):
-        return struct.pack(">iiI", 0, 0, _OID[size])
     elements = np.empty(len(values), _ELEMENT[size])
     elements["size"], elements["value"] = size, values
-    return struct.pack(">iiIii", 1, 0, _OID[size], len(values), 1) + elements.tobytes()
+    data, width = memoryview(elements.tobytes()), size + 4
+    for start, end in pairwise(starts.tolist()):
+        if end > start:
+            yield struct.pack(">iiIii", 1, 0, _OID[size], end - start, 1) + data[start * width : end * width]
+        else:
+            yield struct.pack(">iiI", 0, 0, _OID[size])
 
 
-def from_array(value: bytes, size: int) -> NDArray[np.signedinteger[Any]]:
+def from_array(value: bytes, size: int) -> Integers:
     """Decode one binary array value without NULLs to (n,) native integers of `size` bytes."""
-    if len(value) == _EMPTY_HEADER:
-        return np.empty(0, f"i{size}")
-    return np.frombuffer(value, _ELEMENT[size], offset=_HEADER)["value"].astype(f"i{size}")
+    return np.frombuffer(value[_HEADER:], _ELEMENT[size])["value"].astype(f"i{size}")
 
 
-def to_rows(
-    keys: Sequence[int | NDArray[np.signedinteger[Any]]], vectors: NDArray[np.floating[Any]]
-) -> Iterator[bytes]:
+def from_arrays(values: Sequence[bytes], size: int) -> tuple[Integers, Ints]:
+    """Decode many at once: the integers one after the other, and the length of each array."""
+    bodies = [value[_HEADER:] for value in values]
+    lengths = np.fromiter(map(len, bodies), np.int64, len(bodies)) // (size + 4)
+    return np.frombuffer(b"".join(bodies), _ELEMENT[size])["value"].astype(f"i{size}"), lengths
+
+
+def to_rows(keys: Sequence[int | Integers], vectors: NDArray[np.floating[Any]]) -> Iterator[bytes]:
     """Encode a table of integer columns and one vector column for COPY in binary, in blocks of some megabytes.
 
     keys: int64 or int32 (n,) each, or an int as bigint in every row; vectors (n, dim): float32 makes vector, float16

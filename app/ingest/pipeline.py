@@ -34,6 +34,7 @@ def ingest_files(files: Iterable[tuple[Path, str]], name: str, resources: Resour
         except OWN_FAULTS as e:
             _LOG.info("ingest.failed error=%s", type(e).__name__)
             yield Ingested(source, "failed", reason=str(e))
+    compact.finish()  # the process may end here
 
 
 def ingest(source: Source, name: str, resources: Resources) -> Ingested:

@@ -49,7 +49,7 @@ def write(
             _index(connection, collection.id, tokenized, fresh)
         collections.bump(connection, collection.id)
         lexicon.require(connection, collection.id, collection.words)
-        postings.bury(connection, collection.id, plan.gone, res.segments)
+        postings.bury(connection, collection.id, plan.gone)
         return documents.get(connection, document_id)
 
 
@@ -81,7 +81,7 @@ def _set_state(document_id: int, state: DocumentState, tokenized: Tokenized, res
                 lexicon.require(connection, collection_id, tokenized.words)
             else:
                 chunk_ids = documents.chunk_ids(connection, collection_id, document_id)
-                postings.bury(connection, collection_id, chunk_ids, res.segments)
+                postings.bury(connection, collection_id, chunk_ids)
         return collection_id, documents.get(connection, document_id)
 
 
@@ -104,7 +104,7 @@ def delete(document_id: int, res: Resources) -> None:
         chunk_ids = documents.chunk_ids(connection, collection_id, document_id)
         documents.delete(connection, collection_id, document_id)
         collections.bump(connection, collection_id)
-        postings.bury(connection, collection_id, chunk_ids, res.segments)
+        postings.bury(connection, collection_id, chunk_ids)
     compact.tidy(collection_id, res)
 
 

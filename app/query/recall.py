@@ -2,10 +2,9 @@
 
 import numpy as np
 
-from app.db import filters, postings, vectors
+from app.db import filters, lexical, vectors
 from app.db.pool import Db
-from app.lexical import segments
-from app.lexical.segments import Scored
+from app.lexical.index import Scored
 from app.query import nearest
 from app.records import Asked, Floats, Ints, Recalled
 from app.resources import Resources
@@ -17,24 +16,19 @@ _BATCH_GROWTH = 4
 def both_paths(asked: Asked, snapshot: Db, resources: Resources) -> Recalled:
     """The union of the top candidates of both paths, as of one snapshot of the database."""
     ranking, collection = asked.question.ranking, asked.collection
-    scored = segments.score(
-        asked.tokens,
-        postings.load(snapshot, collection.id, asked.tokens, resources.segments),
-        k1=ranking.k1,
-        b=ranking.b,
-    )
+    scored = lexical.score(snapshot, collection.id, asked.tokens, resources.segments, k1=ranking.k1, b=ranking.b)
     plan = nearest.plan(asked, snapshot, scored.statistics.live_chunks, resources.settings)
     allowed = nearest.listed(asked, snapshot, plan)
     near, scan = nearest.chunks(asked, snapshot, plan, allowed)
-    lexical = _lexical(asked, snapshot, scored, allowed)
-    union = np.union1d(near[0], lexical)
+    best = _lexical(asked, snapshot, scored, allowed)
+    union = np.union1d(near[0], best)
     return Recalled(
         revision=collection.revision,
         chunk_ids=union,
         cosine=_cosines(asked, snapshot, union, near),
         bm25=scored.of(union),
         vector_rank=_ranks(union, near[0]),
-        bm25_rank=_ranks(union, lexical),
+        bm25_rank=_ranks(union, best),
         statistics=scored.statistics,
         vector_scan=scan,
     )
@@ -47,10 +41,10 @@ def _lexical(asked: Asked, snapshot: Db, scored: Scored, allowed: Ints | None) -
     """
     wanted, limit, collection_id = asked.question.filters, asked.question.ranking.candidates, asked.collection.id
     if allowed is not None or not wanted.given():
-        return scored.chunk_ids[scored.top(limit, allowed)]
+        return scored.top(limit, allowed)
     batch = _FIRST_BATCH * limit
     while True:
-        best = scored.chunk_ids[scored.top(batch)]
+        best = scored.top(batch)
         kept = best[np.isin(best, filters.allowed(snapshot, collection_id, wanted, among=best))]
         if len(kept) >= limit or len(best) < batch:
             return kept[:limit]

@@ -46,11 +46,16 @@ def upgrade() -> None:
         ["collection_id", "section"],
         postgresql_ops={"section": "text_pattern_ops"},
     )
-    op.add_column(
-        "lexical_segment",
-        sa.Column("chunk_count", sa.Integer(), sa.Computed("cardinality(chunk_ids)", persisted=True), nullable=True),
-    )
+    for name, kind, computed in (
+        ("chunk_count", sa.Integer(), "cardinality(chunk_ids)"),
+        ("first_chunk_id", sa.BigInteger(), "chunk_ids[1]"),
+        ("last_chunk_id", sa.BigInteger(), "chunk_ids[cardinality(chunk_ids)]"),
+    ):
+        op.add_column("lexical_segment", sa.Column(name, kind, sa.Computed(computed, persisted=True), nullable=True))
     op.add_column("lexical_segment", sa.Column("dead_count", sa.Integer(), server_default=sa.text("0"), nullable=False))
+    op.add_column(
+        "lexical_segment", sa.Column("retired", sa.Boolean(), server_default=sa.text("false"), nullable=False)
+    )
     op.execute(
         """UPDATE lexical_segment s SET dead_count = t.dead
            FROM (SELECT collection_id, segment_id, count(*) AS dead FROM lexical_tombstone GROUP BY 1, 2) t
@@ -78,8 +83,10 @@ def downgrade() -> None:
         op.drop_column("query_hit", column)
     op.drop_column("query_log", "vector_scan")
     op.drop_column("query_log", "tokenizer")
-    op.drop_column("lexical_segment", "dead_count")
-    op.drop_column("lexical_segment", "chunk_count")
+    # what was retired has no column to say so any more
+    op.execute("DELETE FROM lexical_segment WHERE retired")
+    for column in ("retired", "dead_count", "last_chunk_id", "first_chunk_id", "chunk_count"):
+        op.drop_column("lexical_segment", column)
     op.drop_index("chunk_section_prefix_idx", "chunk")
     op.drop_index("document_source_prefix_idx", "document")
     op.drop_index("document_metadata_idx", "document")

@@ -12,7 +12,7 @@ live AS MATERIALIZED (
     WHERE l.chunk_id IS NOT NULL
 ),
 segment AS MATERIALIZED (
-    SELECT g.collection_id, g.id, cardinality(g.chunk_ids) AS chunks FROM lexical_segment g
+    SELECT g.collection_id, g.id, g.chunk_count AS chunks FROM lexical_segment g
 ),
 posting AS MATERIALIZED (
     -- the third array is the first moved by one place, which is far cheaper than a window over each posting
@@ -172,7 +172,8 @@ broken (invariant, collection_id, place) AS (
     -- A posting is missing or too much. Disable and enable the chunk's document, which indexes it again.
     SELECT 'segment-lengths', n.collection_id, format('ordinal %s of segment %s', n.ordinal, n.segment_id)
     FROM (SELECT g.collection_id, g.id AS segment_id, a.position - 1 AS ordinal, a.length
-          FROM lexical_segment g CROSS JOIN LATERAL unnest(g.lengths) WITH ORDINALITY AS a(length, position)) n
+          FROM lexical_segment g CROSS JOIN LATERAL unnest(g.lengths) WITH ORDINALITY AS a(length, position)
+          WHERE NOT g.retired) n  -- compaction is deleting the postings of those
          LEFT JOIN (SELECT p.collection_id, p.segment_id, p.ordinal, sum(p.frequency) AS tokens,
                            -- a count that smallint cannot hold is cut there
                            bool_or(p.frequency = 32767) AS capped
@@ -182,11 +183,19 @@ broken (invariant, collection_id, place) AS (
     WHERE coalesce(s.tokens, 0) <> n.length AND NOT (coalesce(s.capped, false) AND s.tokens < n.length)
 
     UNION ALL
-    -- The segment cannot be read. Delete the tombstone.
+    -- The segment cannot be read. Delete the tombstone and take it off the segment's dead_count.
     SELECT 'tombstone-bounds', t.collection_id, format('ordinal %s of segment %s', t.ordinal, t.segment_id)
     FROM lexical_tombstone t
          LEFT JOIN segment g ON g.collection_id = t.collection_id AND g.id = t.segment_id
     WHERE g.id IS NULL OR t.ordinal NOT BETWEEN 0 AND g.chunks - 1
+
+    UNION ALL
+    -- A process that has read some tombstones takes them for all. Set dead_count to the number that is there.
+    SELECT 'dead-count', g.collection_id, format('segment %s: %s, not %s', g.id, count(t.ordinal), g.dead_count)
+    FROM lexical_segment g
+         LEFT JOIN lexical_tombstone t ON t.collection_id = g.collection_id AND t.segment_id = g.id
+    GROUP BY g.collection_id, g.id
+    HAVING count(t.ordinal) <> g.dead_count
 
     UNION ALL
     -- BM25 does not find the chunk. Disable its document and enable it again, which indexes it.
@@ -203,7 +212,7 @@ broken (invariant, collection_id, place) AS (
     HAVING count(*) > 1
 
     UNION ALL
-    -- What was deleted or disabled is still found. Insert a tombstone for the ordinal.
+    -- What was deleted or disabled is still found. Insert a tombstone for the ordinal and add 1 to dead_count.
     SELECT 'dead-chunk-indexed', l.collection_id,
            format('chunk %s at ordinal %s of segment %s', l.chunk_id, l.ordinal, l.segment_id)
     FROM live l

@@ -1,4 +1,4 @@
--- What the inverted index holds, one row per chunk. Arrays count from 1 in SQL, ordinals from 0.
+-- What the inverted index holds, one row per chunk; retired segments are being deleted and no part of it any more. Arrays count from 1 in SQL, ordinals from 0.
 --
 -- Nested loops are switched off in the functions that unnest: the planner takes an array for ten elements, and a
 -- nested loop over two of a hundred thousand never ends.
@@ -12,7 +12,7 @@ AS $$
          CROSS JOIN LATERAL unnest(s.chunk_ids, s.lengths) WITH ORDINALITY AS c(chunk_id, length, position)
          LEFT JOIN lexical_tombstone t
                 ON t.collection_id = s.collection_id AND t.segment_id = s.id AND t.ordinal = c.position - 1
-    WHERE s.collection_id = live_chunks.collection_id AND t.ordinal IS NULL
+    WHERE s.collection_id = live_chunks.collection_id AND NOT s.retired AND t.ordinal IS NULL
 $$;
 
 COMMENT ON FUNCTION ragledger_audit.live_chunks(bigint) IS
@@ -29,7 +29,7 @@ AS $$
          CROSS JOIN LATERAL unnest(s.chunk_ids, s.lengths) WITH ORDINALITY AS c(chunk_id, length, position)
          LEFT JOIN lexical_tombstone t
                 ON t.collection_id = s.collection_id AND t.segment_id = s.id AND t.ordinal = c.position - 1
-    WHERE s.collection_id = indexed_chunks.collection_id AND c.chunk_id = ANY (indexed_chunks.chunk_ids)
+    WHERE s.collection_id = indexed_chunks.collection_id AND NOT s.retired AND c.chunk_id = ANY (indexed_chunks.chunk_ids)
     ORDER BY c.chunk_id, t.ordinal IS NULL DESC, s.id DESC
 $$;
 

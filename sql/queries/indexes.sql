@@ -8,7 +8,8 @@ ORDER BY i.indexrelid DESC;
 
 -- name: count
 -- Chunks that a search of a collection sees, by what the inverted index says: counting them would read them all.
-SELECT coalesce(sum(chunk_count - dead_count), 0)::bigint FROM lexical_segment WHERE collection_id = %(collection_id)s;
+SELECT coalesce(sum(chunk_count - dead_count), 0)::bigint FROM lexical_segment
+WHERE collection_id = %(collection_id)s AND NOT retired;
 
 -- name: claim
 -- One build at a time for each space; until the session ends, however it does.
@@ -20,9 +21,6 @@ SELECT pg_try_advisory_lock(hashtextextended('ragledger.index', %(space_id)s));
 SELECT set_config('statement_timeout', '0', false), set_config('lock_timeout', '0', false),
        set_config('maintenance_work_mem', %(kilobytes)s::text || 'kB', false),
        set_config('max_parallel_maintenance_workers', %(workers)s::text, false);
-
--- name: patience
-SELECT set_config('lock_timeout', %(milliseconds)s::text, false);
 
 -- name: alone
 SET max_parallel_maintenance_workers = 0;

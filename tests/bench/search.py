@@ -27,9 +27,8 @@ import psycopg
 from pgvector.psycopg import register_vector
 
 from app import services
-from app.db import postings
+from app.db import lexical
 from app.db.sql import _statements
-from app.lexical import segments
 from app.lexical.tokens import tokens
 from app.query import pipeline
 from app.records import Collection, Question
@@ -110,14 +109,13 @@ def _parts(
         result = pipeline.search(Question(question, NAME), resources)
     with resources.database.write(visible=False) as connection:
         connection.execute("DELETE FROM query_log WHERE id = %s", (result.query_id,))
-    terms = tokens(question)
+    terms, ranking = tokens(question), resources.ranking
     with resources.database.read() as connection:
-        loaded = postings.load(connection, collection.id, terms, resources.segments)
-    ranking = resources.ranking
+        scored = lexical.score(connection, collection.id, terms, resources.segments, k1=ranking.k1, b=ranking.b)
     return {
         "embed": lambda: resources.embedder.embed_questions([question]),
         "sql": lambda: _replay(raw, done),
-        "score": lambda: segments.score(terms, loaded, k1=ranking.k1, b=ranking.b).top(ranking.candidates),
+        "score": lambda: scored.top(ranking.candidates),
     }
 
 

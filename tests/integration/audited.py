@@ -16,7 +16,7 @@ from app.clients.cache import AnswerCache
 from app.clients.embedder import Embedder
 from app.db import migrate
 from app.db.pool import Database
-from app.db.postings import SegmentCache
+from app.db.segment_cache import SegmentCache
 from app.ingest import store
 from app.ingest.pipeline import ingest
 from app.records import Source

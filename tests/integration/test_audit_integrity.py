@@ -96,11 +96,17 @@ BREAKS = [
     ),
     ("segment-lengths", "UPDATE lexical_segment SET lengths[1] = lengths[1] + 1"),
     ("segment-lengths", "DELETE FROM lexical_posting WHERE term = 'grinder'"),
-    ("tombstone-bounds", f"INSERT INTO lexical_tombstone SELECT id, {FIRST_SEGMENT}, 9999 FROM collection"),
+    (
+        "tombstone-bounds",
+        f"INSERT INTO lexical_tombstone SELECT id, {FIRST_SEGMENT}, 9999 FROM collection;"
+        f"UPDATE lexical_segment SET dead_count = dead_count + 1 WHERE id = {FIRST_SEGMENT}",
+    ),
+    ("dead-count", f"UPDATE lexical_segment SET dead_count = dead_count + 1 WHERE id = {FIRST_SEGMENT}"),
     (
         "chunk-not-indexed",
-        "INSERT INTO lexical_tombstone SELECT l.* FROM (SELECT c.id, s.segment_id, s.ordinal FROM collection c,"
-        " ragledger_audit.live_chunks(c.id) s LIMIT 1) l",
+        "WITH buried AS (INSERT INTO lexical_tombstone SELECT l.* FROM (SELECT c.id, s.segment_id, s.ordinal"
+        " FROM collection c, ragledger_audit.live_chunks(c.id) s LIMIT 1) l RETURNING segment_id)"
+        " UPDATE lexical_segment SET dead_count = dead_count + 1 WHERE id IN (SELECT segment_id FROM buried)",
     ),
     (
         "chunk-indexed-twice",

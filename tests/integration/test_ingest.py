@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from app.db import collections, documents
-from app.db.postings import SegmentSize
 from app.errors import Conflict, InvalidInput, NotFound
-from app.ingest import compact, embed, load, pipeline, store
+from app.ingest import embed, load, pipeline, store
 from app.ingest.tokenized import Tokenized
 from app.lexical.tokens import tokens
 from app.query import pipeline as search
@@ -125,39 +124,6 @@ def test_metadata_that_the_database_writes_otherwise_is_unchanged(resources: Res
     assert [pipeline.ingest(odd, "k", resources).outcome for _ in range(2)] == ["added", "unchanged"]
 
 
-def test_a_merge_keeps_the_tokenizers_name() -> None:
-    mixed = [SegmentSize(n, 1, 0, "old" if n < compact.TIER else "new") for n in range(2 * compact.TIER - 1)]
-    assert compact.choose(mixed) == compact.Work(tuple(range(compact.TIER)), "old")
-    assert compact.choose(mixed[1:]) is None
-
-
-def test_a_segment_of_tombstones_is_written_anew() -> None:
-    sizes = [SegmentSize(1, 100, 25, "t"), SegmentSize(2, 100, 26, "t"), SegmentSize(3, 1, 0, "t")]
-    assert compact.choose(sizes) == compact.Work((2,), "t")
-
-
-def test_what_is_deleted_and_disabled_leaves_no_dead_segments(resources: Resources) -> None:
-    first = added(pipeline.ingest(source(PARAGRAPHS[0]), "k", resources))
-    pipeline.ingest(source(PARAGRAPHS[1], "other.md"), "k", resources)
-    for _ in range(5):
-        store.set_state(first, "disabled", resources)
-        store.set_state(first, "active", resources)
-    assert count(resources, "lexical_tombstone") == 0
-    assert count(resources, "lexical_segment") == 2
-    store.delete(first, resources)
-    assert count(resources, "lexical_segment") == 1
-
-
-def test_a_failing_compaction_does_not_make_a_written_document_fail(
-    resources: Resources, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def broken(*_: object) -> int:
-        raise Conflict("somebody else is at it")
-
-    monkeypatch.setattr(compact, "compact", broken)
-    assert pipeline.ingest(source(PARAGRAPHS[0]), "k", resources).outcome == "added"
-
-
 @pytest.mark.parametrize("state", ["disabled", "active"])
 def test_a_state_set_while_a_document_is_embedded_is_kept(
     resources: Resources, monkeypatch: pytest.MonkeyPatch, state: DocumentState
@@ -220,14 +186,6 @@ def test_writers_of_one_source_never_interleave(resources: Resources) -> None:
     with resources.database.read() as connection:
         rows = connection.execute("SELECT ordinal FROM chunk ORDER BY ordinal").fetchall()
     assert [row[0] for row in rows] == list(range(len(rows)))
-
-
-def test_many_documents_leave_few_segments(resources: Resources) -> None:
-    for n in range(70):
-        pipeline.ingest(source(f"Note {n}: kettle number {n} is in hall {n % 7}.", f"{n}.txt"), "k", resources)
-    collection = pipeline.open_collection("k", resources)
-    assert count(resources, "lexical_segment") < 2 * compact.TIER
-    assert compact.compact(collection.id, resources) == 0
 
 
 def test_an_unknown_document_is_not_found(resources: Resources) -> None:

@@ -19,7 +19,7 @@ from app.clients.cache import AnswerCache
 from app.clients.embedder import Embedder
 from app.db import migrate, positions, queries, replicas, server
 from app.db.pool import Database, Db
-from app.db.postings import SegmentCache
+from app.db.segment_cache import SegmentCache
 from app.errors import DatabaseUnavailable, NotFound, UnsupportedServer
 from app.ingest import pipeline as ingest
 from app.ingest import store

@@ -65,3 +65,13 @@ def decoded(table: bytes) -> list[tuple[bytes | None, ...]]:
         rows.append(tuple(row))
     assert at + 2 == len(table)
     return rows
+
+
+@pytest.mark.parametrize("size", [2, 4, 8])
+@given(parts=st.lists(st.lists(st.integers(-9, 9), max_size=5), max_size=6))
+def test_many_arrays_come_back_as_they_went(size: int, parts: list[list[int]]) -> None:
+    values = np.array([value for part in parts for value in part], np.dtype(f"i{size}"))
+    encoded = list(wire.to_arrays(values, np.cumsum([0, *map(len, parts)])))
+    back, lengths = wire.from_arrays(encoded, size)
+    assert (back.dtype, back.tolist(), lengths.tolist()) == (values.dtype, values.tolist(), list(map(len, parts)))
+    assert [wire.from_array(each, size).tolist() for each in encoded] == parts
