@@ -6,7 +6,7 @@ Scores: higher is better. Offsets: 0-based characters (code points), half-open, 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 Vectors = NDArray[np.float32]  # (n, dim), rows of unit length
 Vector = NDArray[np.float32]  # (dim,), unit length
 
@@ -249,13 +250,21 @@ class Asked:
     degraded: tuple[str, ...] = ()
 
 
+class Label(NamedTuple):
+    """What the ledger keeps of any candidate's chunk, and the share of Han characters in its text, 0 to 1."""
+
+    text_sha256: str
+    source: str
+    han_share: float
+
+
 @dataclass(frozen=True, slots=True)
 class Recalled:
     """The union of the top lists of both paths, ascending chunk ids, all arrays (n,).
 
     Every chunk carries both raw scores: cosine (NaN where the vector path is away) and bm25 (0 where no term occurs).
     Ranks count from 1 within a path's own top list, 0 where the chunk is not on it. `vector_scan`: how the vector path
-    found its list.
+    found its list. `other_language`: the chunk is not in the question's, so that BM25 says little about it.
     """
 
     revision: int
@@ -265,6 +274,8 @@ class Recalled:
     vector_rank: Ints
     bm25_rank: Ints
     statistics: LexicalStatistics
+    labels: Mapping[int, Label]
+    other_language: Bools
     vector_scan: VectorScan = "none"
 
 
@@ -443,7 +454,7 @@ class LedgerEntry:
     reason: str
     timings_ms: Mapping[str, float]
     candidates: Candidates | None = None
-    labels: Mapping[int, tuple[str, str]] = field(default_factory=dict)  # chunk id -> (sha-256 of its text, source)
+    labels: Mapping[int, Label] = field(default_factory=dict)  # by chunk id
     picked: Picked = field(default_factory=lambda: Picked(()))
     cited: frozenset[int] = frozenset()
     answer: str | None = None

@@ -12,6 +12,7 @@ from uuid import UUID
 
 from pgvector.sqlalchemy import HALFVEC, VECTOR
 from sqlalchemy import (
+    REAL,
     BigInteger,
     Boolean,
     CheckConstraint,
@@ -34,6 +35,8 @@ from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 from sqlmodel import Field, SQLModel
 
 literal = text  # several tables have a column named text
+
+HAN_SHARE = "regexp_count(text, '[㐀-鿿]')::real / greatest(char_length(text), 1)"
 
 SQLModel.metadata.naming_convention = {
     "pk": "%(table_name)s_pkey",
@@ -186,6 +189,8 @@ class Chunk(SQLModel, table=True):
     text_sha256: str = _text()
     section: str = _text(server_default=literal("''"))
     page: int | None = _int(nullable=True)
+    # of its characters, 0 to 1: what BM25 can be asked of a chunk depends on its language
+    han_share: float = Field(sa_column=Column(REAL, Computed(HAN_SHARE, persisted=True)))
     meta: dict[str, Any] = Field(sa_column=Column("metadata", JSONB, nullable=False, server_default=literal("'{}'")))
 
 
@@ -410,6 +415,7 @@ class QueryHit(SQLModel, table=True):
     score: float | None = _double()
     rank: int = _int()
     picked: bool = Field(nullable=False, sa_column_kwargs={"server_default": literal("false")})
+    other_language: bool = Field(nullable=False, sa_column_kwargs={"server_default": literal("false")})
     cited: bool = Field(nullable=False, sa_column_kwargs={"server_default": literal("false")})
     collapsed_into: int | None = _bigint(nullable=True)
     resemblance: float | None = _double()

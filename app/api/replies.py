@@ -272,6 +272,7 @@ class LoggedHitReply(Reply):
     rerank_score: float | None
     score: float | None
     rank: int
+    other_language: bool = Field(description="Not the question's: BM25 says little about it")
     picked: bool
     cited: bool
     collapsed_into: int | None = Field(description="The picked chunk that stands for this one")

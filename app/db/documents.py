@@ -10,7 +10,7 @@ from app.db import collections
 from app.db.pool import Db
 from app.db.sql import statement
 from app.errors import NotFound
-from app.records import Chunk, Document, DocumentState, Source, Span, Splitting
+from app.records import Chunk, Document, DocumentState, Label, Source, Span, Splitting
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,10 +174,10 @@ def details(connection: Db, collection_id: int, chunk_ids: Sequence[int]) -> dic
     return {row[0]: ChunkDetail(*row) for row in connection.execute(statement("chunks", "details"), values).fetchall()}
 
 
-def labels(connection: Db, collection_id: int, chunk_ids: Sequence[int]) -> dict[int, tuple[str, str]]:
-    """(sha-256 of the text, source) of chunks, by id."""
+def labels(connection: Db, collection_id: int, chunk_ids: Sequence[int]) -> dict[int, Label]:
+    """What the ledger keeps of chunks, by id."""
     values = {"collection_id": collection_id, "chunk_ids": list(chunk_ids)}
-    return {row[0]: (row[1], row[2]) for row in connection.execute(statement("chunks", "labels"), values).fetchall()}
+    return {row[0]: Label(*row[1:]) for row in connection.execute(statement("chunks", "labels"), values).fetchall()}
 
 
 def _places(chunks: Sequence[Chunk]) -> dict[str, list[Any]]:

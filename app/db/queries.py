@@ -31,6 +31,7 @@ class LoggedHit:
     rerank_score: float | None
     score: float | None
     rank: int
+    other_language: bool
     picked: bool
     cited: bool
     collapsed_into: int | None

@@ -91,7 +91,7 @@ def _items(gold: GoldQuestion, found: Found, ranks: Ints, snapshot: Db) -> list[
     on_list = np.flatnonzero(ranks > 0)
     ids: list[int] = found.candidates.recalled.chunk_ids[on_list[ranks[on_list].argsort()]].tolist()
     if not any(passage.quote for passage in gold.gold):
-        return list(dict.fromkeys(found.labels[chunk_id][1] for chunk_id in ids))
+        return list(dict.fromkeys(found.candidates.recalled.labels[chunk_id].source for chunk_id in ids))
     chunks = documents.details(snapshot, found.asked.collection.id, ids[:CHUNKS_READ])
     items = [item for chunk_id in ids[:CHUNKS_READ] for item in _passages(gold, chunks[chunk_id])]
     return list(dict.fromkeys(items))

@@ -6,7 +6,7 @@ Every method says what each path contributes to a candidate, and weighs the two:
 
 | fusion            | vector_norm               | bm25_norm               | v             | b                        |
 |-------------------|---------------------------|-------------------------|---------------|--------------------------|
-| minmax_confidence | minmax(cosine)            | minmax(bm25)            | vector_weight | bm25_weight * confidence |
+| minmax_confidence | minmax(cosine)            | minmax(bm25), see below | vector_weight | bm25_weight * confidence |
 | minmax            | minmax(cosine)            | minmax(bm25)            | vector_weight | bm25_weight              |
 | zscore            | zscore(cosine)            | zscore(bm25)            | vector_weight | bm25_weight              |
 | score             | cosine                    | bm25 / bound            | vector_weight | bm25_weight              |
@@ -15,6 +15,9 @@ Every method says what each path contributes to a candidate, and weighs the two:
 
 A cosine that is not known, a rank of 0 (not on that path's list) and a bound of 0 (no term) contribute 0. `confidence`
 is `lexical_confidence`, `bound` the BM25 that the question could reach. Ranks go by `fused`, ties to the smaller id.
+
+Confidence ends at the border of a language: a chunk in another one than the question's hardly can hold its words, and
+that it does not says nothing. By minmax_confidence its bm25_norm is its vector_norm at least (if vectors weigh at all).
 """
 
 from collections.abc import Callable, Mapping
@@ -132,6 +135,12 @@ def _by_minmax(recalled: Recalled, _: Ranking) -> Norms:
     return minmax(recalled.cosine), minmax(recalled.bm25)
 
 
+def _by_confidence(recalled: Recalled, ranking: Ranking) -> Norms:
+    vector_norm, bm25_norm = _by_minmax(recalled, ranking)
+    unjudged = recalled.other_language & (ranking.vector_weight > 0)
+    return vector_norm, np.where(unjudged, np.maximum(bm25_norm, vector_norm), bm25_norm)
+
+
 def _by_zscore(recalled: Recalled, _: Ranking) -> Norms:
     return zscore(recalled.cosine), zscore(recalled.bm25)
 
@@ -145,7 +154,7 @@ def _by_rank(recalled: Recalled, ranking: Ranking) -> Norms:
 
 
 _NORMS: Mapping[FusionName, Callable[[Recalled, Ranking], Norms]] = {
-    "minmax_confidence": _by_minmax,
+    "minmax_confidence": _by_confidence,
     "minmax": _by_minmax,
     "zscore": _by_zscore,
     "score": _by_score,

@@ -24,8 +24,7 @@ class Head:
     """`reranked` are the chunks to be reranked, best first.
 
     By chunk id: `chunks` with their `spans` are all that can be picked, `leaders` the chunk that each of them repeats
-    (itself where it repeats none), `windows` the text around them where hits are to grow, and `labels` (sha-256 of the
-    text, source) those of every candidate.
+    (itself where it repeats none), and `windows` the text around them where hits are to grow.
     """
 
     reranked: tuple[int, ...]
@@ -33,7 +32,6 @@ class Head:
     spans: Mapping[int, tuple[SpanScore, ...]]
     leaders: Mapping[int, int]
     windows: Mapping[int, Window]
-    labels: Mapping[int, tuple[str, str]]
 
 
 def read(candidates: Candidates, asked: Asked, snapshot: Db) -> Head:
@@ -50,7 +48,6 @@ def read(candidates: Candidates, asked: Asked, snapshot: Db) -> Head:
         spans={chunk_id: tuple(group) for chunk_id, group in groupby(spans, attrgetter("chunk_id"))},
         leaders=leaders,
         windows=windows.around(snapshot, collection.id, list(chunks), reach) if reach else {},
-        labels=documents.labels(snapshot, collection.id, best_first),
     )
 
 

@@ -30,7 +30,7 @@ class Found:
     """What the search steps found for one question.
 
     `hits` are chunks, as answers quote them; `picked` is what is returned: the same, or the passages that they grew to.
-    By chunk id: the `spans` of what could be picked, and the `labels` (sha-256 of its text, source) of every candidate.
+    `spans` are those of what could be picked, by chunk id.
     """
 
     asked: Asked
@@ -38,7 +38,6 @@ class Found:
     hits: tuple[Hit, ...]
     picked: Picked
     spans: Mapping[int, tuple[SpanScore, ...]]
-    labels: Mapping[int, tuple[str, str]]
 
 
 def record_search(result: SearchResult, found: Found, resources: Resources) -> SearchResult:
@@ -49,10 +48,10 @@ def record_search(result: SearchResult, found: Found, resources: Resources) -> S
         asked=found.asked,
         revision=result.revision,
         source="corpus",
-        reason=f"{len(result.hits)} of {len(found.labels)} candidates",
+        reason=f"{len(result.hits)} of {len(found.candidates.rank)} candidates",
         timings_ms=result.timings_ms,
         candidates=found.candidates,
-        labels=found.labels,
+        labels=found.candidates.recalled.labels,
         picked=found.picked,
         degraded=result.degraded,
     )
@@ -71,7 +70,7 @@ def record_answer(answer: Answer, found: Found, resources: Resources) -> Answer:
         reason=f"{verdict} at confidence {answer.confidence:.3f}",
         timings_ms=answer.timings_ms,
         candidates=found.candidates,
-        labels=found.labels,
+        labels=found.candidates.recalled.labels,
         picked=found.picked,
         cited=frozenset(citation.chunk_id for citation in answer.citations),
         answer=answer.text,

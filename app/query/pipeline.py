@@ -74,7 +74,7 @@ def find(asked: Asked, resources: Resources, timings: Timings) -> Found:
         picked = pick.top(candidates, best, asked.question.ranking)
         grown = expand.passages(picked, best.windows, asked.question.ranking.expand_tokens)
     asked = replace(asked, degraded=asked.degraded + away)
-    return Found(asked, candidates, picked.hits, grown, best.spans, best.labels)
+    return Found(asked, candidates, picked.hits, grown, best.spans)
 
 
 def _fused(asked: Asked, snapshot: Db, resources: Resources, timings: Timings) -> tuple[Asked, Candidates, Head]:

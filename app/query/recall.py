@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from app.db import filters, lexical, vectors
+from app.db import documents, filters, lexical, vectors
 from app.db.pool import Db
 from app.lexical.index import Scored
-from app.query import nearest
+from app.query import language, nearest
 from app.records import Asked, Floats, Ints, Recalled
 from app.resources import Resources
 
@@ -22,6 +22,7 @@ def both_paths(asked: Asked, snapshot: Db, resources: Resources) -> Recalled:
     near, scan = nearest.chunks(asked, snapshot, plan, allowed)
     best = _lexical(asked, snapshot, scored, allowed)
     union = np.union1d(near[0], best)
+    labels = documents.labels(snapshot, collection.id, union.tolist())
     return Recalled(
         revision=collection.revision,
         chunk_ids=union,
@@ -30,6 +31,10 @@ def both_paths(asked: Asked, snapshot: Db, resources: Resources) -> Recalled:
         vector_rank=_ranks(union, near[0]),
         bm25_rank=_ranks(union, best),
         statistics=scored.statistics,
+        labels=labels,
+        other_language=language.differs(
+            asked.question.text, np.array([labels[i].han_share for i in union.tolist()], np.float64)
+        ),
         vector_scan=scan,
     )
 

@@ -67,6 +67,18 @@ def upgrade() -> None:
         op.f("query_log_vector_scan_check"), "query_log", "vector_scan IN ('none', 'exact', 'hnsw')"
     )
     op.execute("UPDATE query_log SET vector_scan = 'exact' WHERE embedding IS NOT NULL")
+    op.add_column(
+        "chunk",
+        sa.Column(
+            "han_share",
+            sa.REAL(),
+            sa.Computed("regexp_count(text, '[㐀-鿿]')::real / greatest(char_length(text), 1)", persisted=True),
+            nullable=True,
+        ),
+    )
+    op.add_column(
+        "query_hit", sa.Column("other_language", sa.Boolean(), server_default=sa.text("false"), nullable=False)
+    )
     op.add_column("query_hit", sa.Column("coverage", sa.Double(), nullable=True))
     op.add_column("query_hit", sa.Column("rerank_score", sa.Double(), nullable=True))
     op.add_column("query_hit", sa.Column("collapsed_into", sa.BigInteger(), nullable=True))
@@ -79,8 +91,9 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     passage = ("passage_end_char", "passage_start_char")
-    for column in (*passage, "resemblance", "collapsed_into", "rerank_score", "coverage"):
+    for column in (*passage, "resemblance", "collapsed_into", "rerank_score", "coverage", "other_language"):
         op.drop_column("query_hit", column)
+    op.drop_column("chunk", "han_share")
     op.drop_column("query_log", "vector_scan")
     op.drop_column("query_log", "tokenizer")
     # what was retired has no column to say so any more

@@ -105,7 +105,11 @@ AS $$
                        stddev_pop(h.bm25) OVER ())
                    WHEN 'rrf' THEN ragledger_audit.reciprocal(h.bm25_rank, p.rrf_k)
                    WHEN 'weighted_rrf' THEN ragledger_audit.reciprocal(h.bm25_rank, p.rrf_k)
-                   ELSE ragledger_audit.minmax(h.bm25, min(h.bm25) OVER (), max(h.bm25) OVER ())
+                   WHEN 'minmax' THEN ragledger_audit.minmax(h.bm25, min(h.bm25) OVER (), max(h.bm25) OVER ())
+                   ELSE greatest(
+                       ragledger_audit.minmax(h.bm25, min(h.bm25) OVER (), max(h.bm25) OVER ()),
+                       -- what BM25 cannot judge is left to the vectors
+                       CASE WHEN h.other_language AND p.vector_weight > 0 THEN h.vector_norm END)
                END AS bm25_norm_2,
                p.vector_weight * h.vector_norm + p.bm25_weight * h.bm25_norm AS fused_2,
                CASE WHEN p.reranker = 'spans' THEN h.span_cosine + p.coverage_weight * coalesce(h.coverage, 0) END

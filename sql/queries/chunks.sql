@@ -40,7 +40,7 @@ FROM chunk k JOIN document d ON d.collection_id = k.collection_id AND d.id = k.d
 WHERE k.collection_id = %(collection_id)s AND k.id = ANY(%(chunk_ids)s);
 
 -- name: labels
-SELECT k.id, k.text_sha256, d.source
+SELECT k.id, k.text_sha256, d.source, k.han_share
 FROM chunk k JOIN document d ON d.collection_id = k.collection_id AND d.id = k.document_id
 WHERE k.collection_id = %(collection_id)s AND k.id = ANY(%(chunk_ids)s);
 

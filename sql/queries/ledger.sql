@@ -13,6 +13,6 @@ VALUES (%(collection_id)s, %(id)s, %(kind)s, %(revision)s, %(space_id)s, %(quest
 
 -- name: copy_hits
 COPY query_hit (collection_id, query_id, chunk_id, text_sha256, source, vector_rank, bm25_rank, cosine, bm25,
-                vector_norm, bm25_norm, fused, fused_rank, span_cosine, coverage, rerank_score, score, rank, picked, cited,
-                collapsed_into, resemblance, passage_start_char, passage_end_char)
+                vector_norm, bm25_norm, fused, fused_rank, span_cosine, coverage, rerank_score, score, rank, other_language,
+                picked, cited, collapsed_into, resemblance, passage_start_char, passage_end_char)
 FROM STDIN (FORMAT binary);

@@ -6,7 +6,8 @@ WHERE q.id = %(query_id)s;
 
 -- name: hits
 SELECT chunk_id, text_sha256, source, vector_rank, bm25_rank, cosine, bm25, vector_norm, bm25_norm, fused, fused_rank,
-       span_cosine, coverage, rerank_score, score, rank, picked, cited, collapsed_into, resemblance,
+       span_cosine, coverage, rerank_score, score, rank, other_language, picked, cited, collapsed_into,
+       resemblance,
        passage_start_char, passage_end_char
 FROM query_hit
 WHERE collection_id = %(collection_id)s AND query_id = %(query_id)s

@@ -270,3 +270,26 @@ def test_the_ledger_looks_up_its_query_and_never_reads_all_of_them(database_url:
         rows = 12 * len(TEXTS)
         assert processes.wait_until(lambda: admin.execute(scans).fetchall()[0][1] >= rows, 10)
         assert admin.execute(scans).fetchall()[0][0] < rows
+
+
+def test_an_answer_in_the_other_language_does_not_lose_to_a_common_word(resources: Resources) -> None:
+    texts = {
+        "en.md": "The dough rises for three hours in a warm place and doubles.",
+        "馆.md": "图书馆每天开放八个小时。",
+        "船.md": "渡轮每两个小时一班。",
+        "蜂.md": "冬天蜂群靠蜂蜜和糖水过冬。",
+    }
+    for name, text in texts.items():
+        ingest.ingest(Source(name, name, "text/plain", text), "k", resources)
+    question = Question("面团要发酵几个小时？", "k")
+    hits = {hit.source: hit for hit in pipeline.search(question, resources).hits}
+    assert hits["en.md"].bm25 == 0 < hits["馆.md"].bm25
+    assert hits["en.md"].bm25_norm == hits["en.md"].vector_norm > 0
+    assert hits["en.md"].fused > hits["馆.md"].fused
+    with resources.database.read() as connection:
+        rows = connection.execute(
+            "SELECT h.other_language, k.han_share, k.text FROM query_hit h JOIN chunk k ON k.id = h.chunk_id"
+        ).fetchall()
+    assert {(row[0], row[2][0] < "\u3400") for row in rows} == {(True, True), (False, False)}
+    for _, share, text in rows:
+        assert share == pytest.approx(sum("\u3400" <= char <= "\u9fff" for char in text) / len(text), abs=1e-6)

@@ -22,7 +22,13 @@ WEIGHT = st.floats(0, 1)
 TOP = 7  # of each path's own list, so that the union holds chunks that are on one list only
 
 
-def recalled(cosine: list[float], bm25: list[float], bound: float = 1.0, ids: list[int] | None = None) -> Recalled:
+def recalled(
+    cosine: list[float],
+    bm25: list[float],
+    bound: float = 1.0,
+    ids: list[int] | None = None,
+    other_language: list[bool] | None = None,
+) -> Recalled:
     chunk_ids = np.array(range(1, len(cosine) + 1) if ids is None else ids, np.int64)
     terms = (TermStatistic("a", 1, 1, bound / 2.5),)
     return Recalled(
@@ -33,6 +39,8 @@ def recalled(cosine: list[float], bm25: list[float], bound: float = 1.0, ids: li
         vector_rank=listed(cosine, chunk_ids.tolist(), unknown=math.nan),
         bm25_rank=listed(bm25, chunk_ids.tolist(), unknown=0.0),
         statistics=LexicalStatistics(len(cosine), 10.0, terms, bound),
+        labels={},
+        other_language=np.zeros(len(cosine), bool) if other_language is None else np.array(other_language),
     )
 
 
@@ -203,3 +211,24 @@ def test_reranking_moves_nothing_up_that_has_no_span(pairs: list[tuple[float, fl
     below = made.fused_rank > depth
     assert (after.score[below] == made.fused[below]).all()
     assert (after.rank[below] >= made.fused_rank[below]).all()
+
+
+@given(st.lists(st.tuples(SCORE, SCORE, st.booleans()), min_size=1, max_size=20), WEIGHT)
+def test_silence_of_bm25_across_languages_takes_nothing_from_a_chunk(
+    rows: list[tuple[float, float, bool]], weight: float
+) -> None:
+    cosine, bm25, other = map(list, zip(*rows, strict=True))
+    ranking = Ranking(vector_weight=weight)
+    made = fuse.weighted(recalled(cosine, bm25, other_language=other), ranking)
+    same = fuse.weighted(recalled(cosine, bm25), ranking)
+    for n, differs in enumerate(other):
+        lexical = max(same.bm25_norm[n], same.vector_norm[n]) if differs and weight > 0 else same.bm25_norm[n]
+        assert made.bm25_norm[n] == lexical
+        assert made.vector_norm[n] == same.vector_norm[n]
+
+
+@pytest.mark.parametrize("fusion", [name for name in FUSIONS if name != "minmax_confidence"])
+def test_the_other_methods_know_no_language(fusion: FusionName) -> None:
+    ranking = Ranking(fusion=fusion)
+    made = fuse.weighted(recalled([0.9, 0.1], [0.1, 0.9], other_language=[True, False]), ranking)
+    assert np.array_equal(made.fused, fuse.weighted(recalled([0.9, 0.1], [0.1, 0.9]), ranking).fused)

@@ -16,7 +16,7 @@ TEXTS = st.lists(st.sampled_from(["one text", "another text", "a third text", "a
 def candidates(scores: list[float]) -> Candidates:
     n = len(scores)
     ids, zeros, ranks = np.arange(1, n + 1), np.zeros(n), np.zeros(n, np.int64)
-    recalled = Recalled(1, ids, zeros, zeros, ranks, ranks, LexicalStatistics(n, 1.0, (), 0.0))
+    recalled = Recalled(1, ids, zeros, zeros, ranks, ranks, LexicalStatistics(n, 1.0, (), 0.0), {}, zeros > 0)
     score = np.array(scores)
     order = fuse.ranks(score, ids)
     unknown = np.full(n, np.nan)
@@ -29,7 +29,7 @@ def head(texts: list[str]) -> Head:
     for n, text in enumerate(texts, 1):
         groups.add(n, text, 0.0)
         chunks[n] = ChunkDetail(n, n, f"s{n}", "", "", 0, len(text), text, "")
-    return Head(tuple(chunks), chunks, {}, groups.leaders, {}, {})
+    return Head(tuple(chunks), chunks, {}, groups.leaders, {})
 
 
 @given(TEXTS, st.integers(1, 5), st.data())
