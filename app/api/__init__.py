@@ -6,12 +6,13 @@ from flask import Flask
 from flask_openapi3.models.info import Info
 from flask_openapi3.openapi import OpenAPI
 
-from app.api import ask, collections, documents, health, hooks, openapi, problems, qa_pairs, queries, search
+from app.api import ask, collections, documents, health, hooks, lexicon, openapi, problems, qa_pairs, queries, search
 from app.api.bodies import JsonRequest
 from app.api.problems import Problem
+from app.ingest.retokenizer import Retokenizer
 from app.resources import Resources
 
-_BLUEPRINTS = (documents, collections, search, ask, qa_pairs, queries, health)
+_BLUEPRINTS = (documents, collections, search, ask, qa_pairs, lexicon, queries, health)
 
 
 def create_app(resources: Resources) -> Flask:
@@ -30,6 +31,7 @@ def create_app(resources: Resources) -> Flask:
     app.config["MAX_CONTENT_LENGTH"] = resources.settings.request_max_bytes
     app.url_map.merge_slashes = False  # a name with // in it is not another name
     app.extensions["ragledger"] = resources
+    app.extensions["ragledger.retokenizer"] = Retokenizer(resources)
     hooks.register(app)
     problems.register(app)
     for module in _BLUEPRINTS:

@@ -14,7 +14,7 @@ from pydantic_core import PydanticCustomError
 from werkzeug.datastructures import FileStorage as SentFile
 
 from app.api.filters import FiltersBody, FiltersText
-from app.api.texts import BIGINT_MAX, CollectionName, Id, Metadata, SourceName, Text, source_name
+from app.api.texts import BIGINT_MAX, CollectionName, Id, Line, Metadata, SourceName, Text, source_name
 from app.records import DocumentState, FusionName, Question, Ranking, RerankerName, Source
 
 _DEFAULTS = Ranking()
@@ -235,3 +235,33 @@ class QaPairPatch(Body):
 
 class QaPairPath(Parameters):
     qa_pair_id: Id
+
+
+# --- words --------------------------------------------------------------------------------------------------------
+
+Word = Annotated[Line, Field(max_length=200)]
+
+
+class LexiconBody(Body):
+    """User words are one token each wherever they are written, stop words are left out."""
+
+    collection: Collection = ""
+    all_collections: bool = Field(False, description="true: the words of all collections, and no collection is named")
+    kind: Literal["user_word", "stopword"]
+    terms: Annotated[list[Word], Field(min_length=1, max_length=1_000)] = Field(
+        json_schema_extra=_example(["黛峰烘豆机"])
+    )
+
+    @model_validator(mode="after")
+    def _one_scope(self) -> "LexiconBody":
+        if self.all_collections and self.collection:
+            raise PydanticCustomError("scope", "all_collections and collection exclude each other")
+        return self
+
+
+class LexiconPage(Page):
+    """Without a collection: the words of every one."""
+
+
+class LexiconPath(Parameters):
+    entry_id: Id

@@ -326,6 +326,29 @@ class QaPairsReply(Reply):
     next_after: int | None
 
 
+class LexiconEntryReply(Reply):
+    """A word as it is looked for: folded, lower case. `collection` is null where it is one of all."""
+
+    id: int
+    kind: Literal["user_word", "stopword"]
+    term: str
+    collection: str | None
+
+
+class LexiconReply(Reply):
+    """A page of words, and the collections whose index is not yet made with the words as they are."""
+
+    entries: list[LexiconEntryReply]
+    next_after: int | None
+    pending: list[str]
+
+
+class AddedWordsReply(Reply):
+    """The words that were new, as they are looked for."""
+
+    added: list[str]
+
+
 class LiveReply(Reply):
     """The process runs."""
 

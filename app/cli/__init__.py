@@ -9,7 +9,20 @@ import click
 from app import __version__
 from app.errors import RagledgerError
 
-COMMANDS = ("ask", "demo", "eval", "index", "ingest", "migrate", "psql", "search", "serve", "services", "settings")
+COMMANDS = (
+    "ask",
+    "demo",
+    "eval",
+    "index",
+    "ingest",
+    "lexicon",
+    "migrate",
+    "psql",
+    "search",
+    "serve",
+    "services",
+    "settings",
+)
 
 
 class _Commands(click.Group):

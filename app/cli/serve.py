@@ -11,8 +11,10 @@ from gunicorn.app.base import BaseApplication
 
 from app import resources
 from app.api import create_app
+from app.api.context import retokenizer_of
 from app.cli.settings import load
 from app.errors import RagledgerError
+from app.ingest.retokenizer import Retokenizer
 from app.settings import Settings
 
 _LOG = logging.getLogger(__name__)
@@ -54,6 +56,7 @@ class _Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
         self._settings = settings
         self._bind = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         self._resources: resources.Resources | None = None
+        self._retokenizer: Retokenizer | None = None
         super().__init__()
 
     def load_config(self) -> None:
@@ -84,9 +87,14 @@ class _Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
             _LOG.error("serve.failed error=%s detail=%s", type(e).__name__, e)
             sys.exit(1)
         _warm_up(self._resources)
-        return create_app(self._resources)
+        app = create_app(self._resources)
+        self._retokenizer = retokenizer_of(app)
+        self._retokenizer.wake()  # this version's tokenizer may be a newer one, or the last process ended on the way
+        return app
 
     def _close(self, _arbiter: Any, _worker: Any) -> None:
+        if self._retokenizer:
+            self._retokenizer.stop()
         if self._resources:
             self._resources.close()
 

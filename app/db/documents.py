@@ -129,6 +129,12 @@ def chunk_texts(connection: Db, collection_id: int, document_id: int) -> dict[in
     return {row[0]: row[1] for row in connection.execute(statement("chunks", "texts"), values)}
 
 
+def texts_of(connection: Db, collection_id: int, chunk_ids: Sequence[int]) -> dict[int, str]:
+    """The texts of given chunks, by id; those that are gone are left out."""
+    values = {"collection_id": collection_id, "chunk_ids": list(chunk_ids)}
+    return {row[0]: row[1] for row in connection.execute(statement("chunks", "texts_of"), values)}
+
+
 def chunk_page(connection: Db, document_id: int, *, after: int, limit: int) -> list[tuple[int, Chunk]]:
     """(id, chunk) of a page of a document's chunks, after the given ordinal. Spans are left out."""
     values = {"document_id": document_id, "after": after, "limit": limit}

@@ -13,7 +13,8 @@ from cachetools import LRUCache
 
 from app.db.pool import Db
 from app.db.sql import statement
-from app.errors import Conflict
+from app.errors import Conflict, NotFound
+from app.lexical.tokens import tokenizer
 from app.records import NO_WORDS, WordList
 
 Kind = Literal["user_word", "stopword"]
@@ -33,6 +34,22 @@ class Entry:
     collection: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class State:
+    """What a collection's index is made with, and with which words it should be."""
+
+    collection_id: int
+    collection: str
+    in_effect: str | None
+    wanted: str | None
+    tokenizers: tuple[str, ...]
+
+    @property
+    def current(self) -> bool:
+        """Whether every segment is made by this version's tokenizer with the words that people want."""
+        return self.in_effect == self.wanted and set(self.tokenizers) <= {tokenizer(WordList(self.wanted or ""))}
+
+
 def insert(connection: Db, collection_id: int | None, kind: Kind, terms: Sequence[str]) -> list[str]:
     """Enter words of one collection, or of all. Returns those that were new."""
     values = {"collection_id": collection_id, "kind": kind, "terms": list(terms)}
@@ -45,6 +62,12 @@ def delete(connection: Db, collection_id: int | None, kind: Kind, terms: Sequenc
     return [row[0] for row in connection.execute(statement("lexicon", "delete"), values)]
 
 
+def delete_entry(connection: Db, entry_id: int) -> None:
+    """Remove one word. Raises NotFound."""
+    if connection.execute(statement("lexicon", "delete_entry"), {"entry_id": entry_id}).fetchone() is None:
+        raise NotFound(f"the lexicon has no word with the id {entry_id}")
+
+
 def count(connection: Db, collection_id: int | None, kind: Kind) -> int:
     """How many words of a kind one collection has of its own, or all have."""
     values = {"collection_id": collection_id, "kind": kind}
@@ -55,6 +78,12 @@ def listed(connection: Db, collection_id: int | None, *, after: int, limit: int)
     """A page of the words of a collection and of all, by id; without a collection those of every one."""
     values = {"collection_id": collection_id, "after": after, "limit": limit}
     return [Entry(*row) for row in connection.execute(statement("lexicon", "list"), values)]
+
+
+def states(connection: Db, collection_id: int | None = None) -> list[State]:
+    """The state of a collection, or of all, by id."""
+    rows = connection.execute(statement("lexicon", "states"), {"collection_id": collection_id})
+    return [State(row[0], row[1], row[2], row[3], tuple(row[4])) for row in rows]
 
 
 def wanted(connection: Db, collection_id: int | None) -> WordList:

@@ -34,6 +34,9 @@ SELECT id FROM chunk WHERE collection_id = %(collection_id)s AND document_id = %
 -- name: texts
 SELECT id, text FROM chunk WHERE collection_id = %(collection_id)s AND document_id = %(document_id)s;
 
+-- name: texts_of
+SELECT id, text FROM chunk WHERE collection_id = %(collection_id)s AND id = ANY(%(chunk_ids)s);
+
 -- name: details
 SELECT k.id, k.document_id, d.source, d.title, k.section, k.start_char, k.end_char, k.text, k.text_sha256
 FROM chunk k JOIN document d ON d.collection_id = k.collection_id AND d.id = k.document_id

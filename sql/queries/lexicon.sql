@@ -48,3 +48,24 @@ UPDATE collection SET word_list = %(sha256)s WHERE id = %(collection_id)s;
 -- name: await_compaction
 -- Whatever writes the index anew goes one after the other; until the transaction ends. The key is compaction's.
 SELECT pg_advisory_xact_lock(hashtextextended('ragledger.compaction', %(collection_id)s));
+
+-- name: delete_entry
+DELETE FROM lexicon_entry WHERE id = %(entry_id)s AND kind IN ('user_word', 'stopword') RETURNING id;
+
+-- name: states
+-- Of every collection, or of one: the digest of the words in effect, of those wanted (as in `wanted`), and what made
+-- its segments.
+SELECT c.id, c.name, c.word_list,
+       CASE WHEN w.user_words <> ARRAY[]::text[] OR w.stop_words <> ARRAY[]::text[]
+            THEN encode(sha256(convert_to(w.user_words::text || w.stop_words::text, 'UTF8')), 'hex') END,
+       ARRAY(SELECT DISTINCT s.tokenizer FROM lexical_segment s WHERE s.collection_id = c.id AND NOT s.retired)
+FROM collection c
+     CROSS JOIN LATERAL (
+         SELECT coalesce(array_agg(DISTINCT term COLLATE "C") FILTER (WHERE kind = 'user_word'), ARRAY[]::text[])
+                    AS user_words,
+                coalesce(array_agg(DISTINCT term COLLATE "C") FILTER (WHERE kind = 'stopword'), ARRAY[]::text[])
+                    AS stop_words
+         FROM lexicon_entry e
+         WHERE e.kind IN ('user_word', 'stopword') AND (e.collection_id = c.id OR e.collection_id IS NULL)) w
+WHERE %(collection_id)s::bigint IS NULL OR c.id = %(collection_id)s
+ORDER BY c.id;

@@ -121,3 +121,17 @@ def test_filters_narrow_a_search_and_bad_ones_are_named(cli: Cli, notes: Path) -
     for wrong, word in [("year", "expected key=value"), ("year>=true", "metadata.year.gte is no string or number")]:
         assert word in cli("search", "a", "--filter", wrong, status=2)
     assert "already" in cli("ask", "a", "--filter", "a=1", "--filter", "a=2", status=2)
+
+
+def test_words_are_added_listed_and_removed(cli: Cli, notes: Path) -> None:
+    cli("ingest", notes, "--collection", "k")
+    done = cli("lexicon", "add", "user", "铜壶的容量", "COPPER kettle", "--collection", "k")
+    assert done.splitlines() == ["2 added, 0 known already", "k: its index is made with the words as they are now"]
+    assert "1 known already" in cli("lexicon", "add", "user", "铜壶的容量", "--collection", "k")
+    assert "copper kettle" in cli("lexicon", "list", "--collection", "k")
+    assert "is not one word" in cli("lexicon", "add", "stop", "two words", "--all", status=1)
+    assert "exclude each other" in cli("lexicon", "add", "stop", "word", "--all", "--collection", "k", status=2)
+    assert "no collection is named 'x'" in cli("lexicon", "add", "stop", "word", "--collection", "x", status=1)
+    assert "1 removed, 1 not found" in cli("lexicon", "remove", "user", "铜壶的容量", "x", "--collection", "k")
+    assert cli("lexicon", "apply") == ""
+    assert cli("psql", "-X", "-At", "-f", ROOT / "sql" / "audit" / "integrity.sql").strip() == ""
