@@ -15,7 +15,7 @@ import numpy as np
 from app.db import collections, postings
 from app.db.pool import Db
 from app.db.postings import SegmentState
-from app.errors import RagledgerError
+from app.errors import Conflict, RagledgerError
 from app.lexical import segments
 from app.lexical.segments import Ordinals, Postings
 from app.resources import Resources
@@ -23,7 +23,7 @@ from app.resources import Resources
 _LOG = logging.getLogger(__name__)
 TIER = 8  # a tier's segments are merged when there are this many; each tier is this many times larger
 DEAD_SHARE = 0.25  # a segment with more tombstones than this is written anew
-INLINE_CHUNKS = 4_096  # merged while the writer waits, within a second; what is larger is merged behind its back
+INLINE_CHUNKS = 512  # merged while the writer waits, in less than a second; larger merges are made behind its back
 _MERGE_BYTES = 1 << 22  # of postings that are merged before they are written
 _PURGE_POSTINGS = 20_000  # deleted in one transaction
 
@@ -74,13 +74,18 @@ def compact(collection_id: int, resources: Resources, *, at_most: int | None = N
 
 
 def merge_all(collection_id: int, resources: Resources) -> int:
-    """Make one segment, without tombstones, of all that one tokenizer made. Returns how many were replaced."""
+    """Make one segment, without tombstones, of all that one tokenizer made. Returns how many were replaced.
+
+    Raises Conflict while another process compacts the collection.
+    """
     with resources.database.read() as connection:
         state = postings.segments(connection, collection_id)
     replaced = 0
     for tokenizer in {segment.tokenizer for segment in state}:
         same = [segment for segment in state if segment.tokenizer == tokenizer]
-        if (len(same) > 1 or same[0].dead) and _replace(collection_id, _work(same), resources):
+        if len(same) > 1 or same[0].dead:
+            if not _replace(collection_id, _work(same), resources):
+                raise Conflict("another process compacts the collection; try again")
             replaced += len(same)
     _purge(collection_id, _found(collection_id, resources)[1], resources)
     return replaced
@@ -156,11 +161,13 @@ def _copy_merged(
 ) -> None:
     """Stream the postings of the old segments into the new one; memory is that of the longest, or a few megabytes."""
     waiting: list[Postings] = []
+    size = 0
     for rows, part_of_row in postings.all_rows(connection, collection_id, old_ids):
         waiting.append(segments.merge_postings(rows, part_of_row, moved))
-        if sum(each.nbytes for each in waiting) > _MERGE_BYTES:
+        size += waiting[-1].nbytes
+        if size > _MERGE_BYTES:
             postings.copy(connection, collection_id, new_id, waiting)
-            waiting = []
+            waiting, size = [], 0
     postings.copy(connection, collection_id, new_id, waiting)
 
 

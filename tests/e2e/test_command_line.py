@@ -135,3 +135,15 @@ def test_words_are_added_listed_and_removed(cli: Cli, notes: Path) -> None:
     assert "1 removed, 1 not found" in cli("lexicon", "remove", "user", "铜壶的容量", "x", "--collection", "k")
     assert cli("lexicon", "apply") == ""
     assert cli("psql", "-X", "-At", "-f", ROOT / "sql" / "audit" / "integrity.sql").strip() == ""
+
+
+def test_the_index_is_compacted_and_what_needs_nothing_is_passed_over_in_silence(cli: Cli, notes: Path) -> None:
+    cli("ingest", notes, "--collection", "k")
+    cli("ingest", notes, "--collection", "other")
+    assert cli("compact", "--all") == ""
+    assert "k: 2 segments became 1; 2 chunks, 0 dead ones dropped" in cli("compact", "--full", "--collection", "k")
+    assert cli("compact", "--full", "--all").count("became") == 1
+    assert cli("compact", "--full", "--all") == ""
+    assert json.loads(cli("search", "铜壶", "--collection", "k", "--json"))["hits"][0]["source"] == "水壶.md"
+    assert "no collection is named 'missing'" in cli("compact", "--collection", "missing", status=1)
+    assert "exclude each other" in cli("compact", "--collection", "k", "--all", status=2)
