@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from psycopg.types.json import Jsonb
 
-from app.db import collections
+from app.db import collections, wire
 from app.db.pool import Db
 from app.db.sql import statement
 from app.errors import NotFound
@@ -176,13 +176,13 @@ def insert_chunks(
 
 def details(connection: Db, collection_id: int, chunk_ids: Sequence[int]) -> dict[int, ChunkDetail]:
     """Chunks with their document's names, by id."""
-    values = {"collection_id": collection_id, "chunk_ids": list(chunk_ids)}
+    values = {"collection_id": collection_id, "chunk_ids": wire.Bigints(chunk_ids)}
     return {row[0]: ChunkDetail(*row) for row in connection.execute(statement("chunks", "details"), values).fetchall()}
 
 
 def labels(connection: Db, collection_id: int, chunk_ids: Sequence[int]) -> dict[int, Label]:
     """What the ledger keeps of chunks, by id."""
-    values = {"collection_id": collection_id, "chunk_ids": list(chunk_ids)}
+    values = {"collection_id": collection_id, "chunk_ids": wire.Bigints(chunk_ids)}
     return {row[0]: Label(*row[1:]) for row in connection.execute(statement("chunks", "labels"), values).fetchall()}
 
 

@@ -105,8 +105,8 @@ def span_scores(
 ) -> list[SpanScore]:
     """Every span of the given chunks with its cosine; None where there is no question vector or no span vector."""
     blank = np.zeros(collection.space.identity.dim, np.float32)
-    values = _scope(collection) | {"vector": blank if vector is None else vector, "chunk_ids": list(chunk_ids)}
-    rows = connection.execute(statement("vectors", "span_cosines"), values)
+    values = _scope(collection) | {"vector": blank if vector is None else vector, "chunk_ids": wire.Bigints(chunk_ids)}
+    rows = connection.execute(statement("vectors", "span_cosines"), values).fetchall()
     return [SpanScore(row[0], row[1], row[2], None if vector is None else row[3]) for row in rows]
 
 

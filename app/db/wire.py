@@ -6,7 +6,7 @@ element as (int32 size, value), big-endian. Source: array_send and array_recv in
 
 import itertools
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -92,7 +92,7 @@ def to_rows(keys: Sequence[int | Integers], vectors: NDArray[np.floating[Any]]) 
 class Bigints:
     """A parameter that goes as one bigint[]: a list of a hundred thousand ids would cost more than its query."""
 
-    values: Ints
+    values: Ints | Sequence[int]
 
 
 class _BigintsDumper(Dumper):
@@ -109,6 +109,12 @@ psycopg.adapters.register_dumper(Bigints, _BigintsDumper)
 def field(value: bytes) -> bytes:
     """One value of a row of a binary COPY."""
     return struct.pack(">i", len(value)) + value
+
+
+def texts(values: Iterable[str]) -> list[bytes]:
+    """Each text as a field."""
+    size = struct.Struct(">i").pack
+    return [size(len(value)) + value for value in map(str.encode, values)]
 
 
 def numbers(values: NDArray[Any], *, null: NDArray[np.bool_] | None = None) -> list[bytes]:
