@@ -93,10 +93,15 @@ def create(connection: Db, space: Space, indexed_type: str, *, online: bool) -> 
         connection.execute(text)
 
 
-def drop(connection: Db, index: Index) -> None:
-    """Drop an index without holding up searches."""
+def drop(connection: Db, index: Index, *, wait_seconds: int = 0) -> bool:
+    """Drop an index without holding up searches. Returns false where others were at it for too long; 0: any time."""
+    connection.execute(statement("indexes", "patience"), {"milliseconds": wait_seconds * 1000})
     name = Identifier(spaces.schema(connection), index.name)
-    connection.execute(SQL("DROP INDEX CONCURRENTLY IF EXISTS {}").format(name))
+    try:
+        connection.execute(SQL("DROP INDEX CONCURRENTLY IF EXISTS {}").format(name))
+    except errors.LockNotAvailable:
+        return False
+    return True
 
 
 def analyze(connection: Db, space: Space) -> None:

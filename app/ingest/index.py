@@ -17,6 +17,7 @@ from app.resources import Resources
 
 _LOG = logging.getLogger(__name__)
 _POLL_SECONDS = 0.3
+_PARTING_SECONDS = 3  # who interrupts a build does not wait for a writer that takes long; the next build cleans up
 Watch = Callable[[Progress], None]
 
 
@@ -50,7 +51,7 @@ def _mention(collection_id: int) -> None:
 
 
 def build(space: Space, resources: Resources, watch: Watch, *, online: bool = True) -> Index:
-    """Build an index; then drop those it replaces. What a failed build left is dropped before and after.
+    """Build an index; then drop those it replaces. What a failed build leaves is dropped, at the latest by the next.
 
     Raises Conflict while another process builds one of this space, InvalidInput where no index holds such vectors.
     """
@@ -60,15 +61,16 @@ def build(space: Space, resources: Resources, watch: Watch, *, online: bool = Tr
     with indexes.session(services.database_url(settings)) as connection:
         if not indexes.claim(connection, space):
             raise Conflict("an index of this space is being built by another process")
-        _drop(connection, [index for index in indexes.find(connection, space) if not index.valid])
+        _drop(connection, _invalid(connection, space))
         old = indexes.find(connection, space)
         try:
             indexes.prepare(
                 connection, space, memory_bytes=settings.index_memory_bytes, workers=max(1, (os.cpu_count() or 1) - 1)
             )
             _create(connection, space, indexed_type, resources, watch, online=online)
-        finally:
-            _drop(connection, [index for index in indexes.find(connection, space) if not index.valid])
+        except BaseException:
+            _drop(connection, _invalid(connection, space), wait_seconds=_PARTING_SECONDS)
+            raise
         _drop(connection, old)
         indexes.analyze(connection, space)
         return indexes.find(connection, space)[0]
@@ -91,7 +93,11 @@ def _create(
         building.result()
 
 
-def _drop(connection: Db, found: list[Index]) -> None:
+def _invalid(connection: Db, space: Space) -> list[Index]:
+    return [index for index in indexes.find(connection, space) if not index.valid]
+
+
+def _drop(connection: Db, found: list[Index], *, wait_seconds: int = 0) -> None:
     for index in found:
-        _LOG.info("index.dropped name=%s valid=%s", index.name, index.valid)
-        indexes.drop(connection, index)
+        dropped = indexes.drop(connection, index, wait_seconds=wait_seconds)
+        _LOG.info("index.dropped name=%s valid=%s dropped=%s", index.name, index.valid, dropped)

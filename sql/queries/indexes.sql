@@ -22,6 +22,9 @@ SELECT set_config('statement_timeout', '0', false), set_config('lock_timeout', '
        set_config('maintenance_work_mem', %(kilobytes)s::text || 'kB', false),
        set_config('max_parallel_maintenance_workers', %(workers)s::text, false);
 
+-- name: patience
+SELECT set_config('lock_timeout', %(milliseconds)s::text, false);
+
 -- name: alone
 SET max_parallel_maintenance_workers = 0;
 

@@ -28,8 +28,8 @@ from app.resources import Resources
 _TEXTS = Path(__file__).resolve().parents[1] / "data" / "mixed_texts.jsonl"
 _SENTENCES = 4_000
 _EMBEDDED = 400
-_CHUNK_SENTENCES = (6, 12)
-_SPAN_SENTENCES = 3
+_CHUNK_SENTENCES = (10, 16)  # with spans of two: about what the samples are split into
+_SPAN_SENTENCES = 2
 _DOCUMENT_CHUNKS = 50
 _BATCH_CHUNKS = 2_000  # of one segment and one transaction
 _NOISE = 0.02  # per dimension

@@ -11,9 +11,12 @@ from typing import Any
 
 import numpy as np
 from psycopg.types.json import Jsonb
+from pydantic import SecretStr
 
 from app.db import collections, postings, vectors
+from app.db.indexes import Index
 from app.db.pool import Db
+from app.ingest import index
 from app.lexical import segments
 from app.query import recall
 from app.records import (
@@ -33,6 +36,7 @@ from app.resources import Resources
 DIM = 24
 CHUNKS_PER_DOCUMENT = 4
 WORDS = ("kettle", "copper", "grinder", "leave", "policy", "boiler", "valve", "filter")
+SECTIONS = ("Part A", "Part A > B", "Part A > Beta", "C")
 FIRST_DAY = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -43,11 +47,9 @@ class Member:
     id: int
     vector: Vector
     words: tuple[str, ...]
-    source: str
     section: str
     metadata: dict[str, Any]
     document_id: int
-    created_at: datetime
 
 
 @dataclass(frozen=True)
@@ -89,32 +91,58 @@ def gather(resources: Resources, name: str, documents: int, rng: np.random.Gener
 
 
 def _write(connection: Db, collection: Collection, documents: int, rng: np.random.Generator) -> list[Member]:
-    points = clustered(documents * CHUNKS_PER_DOCUMENT, rng, dim=collection.space.identity.dim)
-    members: list[Member] = []
-    for n in range(documents):
-        metadata = {"n": n, "half": n % 2, "department": f"d{n % 10}", "tags": [f"x{n % 3}", f"y{n % 100}"]}
-        source, created_at = f"{'handbook' if n % 5 == 0 else 'files'}/{n}.md", FIRST_DAY + timedelta(days=n % 50)
-        row = connection.execute(
-            "INSERT INTO document (collection_id, source, title, media_type, content, characters, content_sha256,"
-            " metadata, created_at) VALUES (%s, %s, '', 'text/plain', '', 0, '', %s, %s) RETURNING id",
-            (collection.id, source, Jsonb(metadata), created_at),
-        ).fetchone()
-        assert row is not None
-        for ordinal in range(CHUNKS_PER_DOCUMENT):
-            words = tuple(rng.choice(WORDS, rng.integers(1, 6)).tolist())
-            section = ("Part A", "Part A > B", "Part A > Beta", "C")[ordinal]
-            chunk = connection.execute(
-                "INSERT INTO chunk (collection_id, document_id, ordinal, start_char, end_char, text, text_sha256,"
-                " section) VALUES (%s, %s, %s, 0, 1, %s, %s, %s) RETURNING id",
-                (collection.id, row[0], ordinal, " ".join(words), f"{n}.{ordinal}", section),
-            ).fetchone()
-            assert chunk is not None
-            vector = points[len(members)]
-            members.append(Member(chunk[0], vector, words, source, section, metadata, row[0], created_at))
+    rows: list[dict[str, Any]] = [
+        {
+            "source": f"{'handbook' if n % 5 == 0 else 'files'}/{n}.md",
+            "metadata": {"n": n, "half": n % 2, "department": f"d{n % 10}", "tags": [f"x{n % 3}", f"y{n % 100}"]},
+            "created_at": FIRST_DAY + timedelta(days=n % 50),
+        }
+        for n in range(documents)
+    ]
+    values: dict[str, Any] = {name: [row[name] for row in rows] for name in ("source", "created_at")}
+    values |= {"metadata": [Jsonb(row["metadata"]) for row in rows], "collection_id": collection.id}
+    found = connection.execute(
+        """INSERT INTO document
+               (collection_id, source, title, media_type, content, characters, content_sha256, metadata, created_at)
+           SELECT %(collection_id)s, n.source, '', 'text/plain', '', 0, '', n.metadata, n.created_at
+           FROM unnest(%(source)s::text[], %(metadata)s::jsonb[], %(created_at)s::timestamptz[])
+                AS n(source, metadata, created_at) RETURNING source, id""",
+        values,
+    )
+    document_ids: dict[str, int] = dict(found.fetchall())
+    places = [(document_ids[row["source"]], ordinal) for row in rows for ordinal in range(CHUNKS_PER_DOCUMENT)]
+    words = [tuple(rng.choice(WORDS, rng.integers(1, 6)).tolist()) for _ in places]
+    found = connection.execute(
+        """INSERT INTO chunk (collection_id, document_id, ordinal, start_char, end_char, text, text_sha256, section)
+           SELECT %(collection_id)s, n.document_id, n.ordinal, 0, 1, n.text, '', n.section
+           FROM unnest(%(documents)s::bigint[], %(ordinals)s::int[], %(texts)s::text[], %(sections)s::text[])
+                AS n(document_id, ordinal, text, section) RETURNING document_id, ordinal, id""",
+        {
+            "collection_id": collection.id,
+            "documents": [place[0] for place in places],
+            "ordinals": [place[1] for place in places],
+            "texts": [" ".join(each) for each in words],
+            "sections": [SECTIONS[place[1]] for place in places],
+        },
+    )
+    ids = {(row[0], row[1]): row[2] for row in found}
+    points = clustered(len(places), rng, dim=collection.space.identity.dim)
+    members = [
+        Member(
+            ids[place], points[n], words[n], SECTIONS[place[1]], rows[n // CHUNKS_PER_DOCUMENT]["metadata"], place[0]
+        )
+        for n, place in enumerate(places)
+    ]
     vectors.add(connection, collection, [m.id for m in members], [m.vector for m in members])
     postings.add(connection, collection.id, segments.build({m.id: m.words for m in members}), "test")
     collections.bump(connection, collection.id)
     return members
+
+
+def build_index(crowd: Crowd, resources: Resources, url: str, **settings: Any) -> Index:
+    """An index over the crowd's space, in the test's own database."""
+    changed = resources.settings.model_copy(update={"database_url": SecretStr(url), **settings})
+    return index.build(crowd.collection.space, replace(resources, settings=changed), lambda _: None)
 
 
 def nearest(members: Sequence[Member], vector: Vector, limit: int) -> list[int]:

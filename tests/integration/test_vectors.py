@@ -1,19 +1,16 @@
 """Vector recall by either scan, over a space that two collections and disabled documents share."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
 import pytest
-from crowd import Crowd, Member, gather, nearest
+from crowd import Crowd, Member, build_index, gather, nearest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from pydantic import SecretStr
 
-from app.db import indexes, wire
-from app.ingest import index
+from app.db import wire
 from app.records import Filters, Vector
 from app.resources import Resources
 
@@ -27,15 +24,9 @@ def rng(seed: int = 3) -> np.random.Generator:
 
 def questions(crowd: Crowd, n: int) -> list[Vector]:
     """Members moved a little, as a question lies near its passages."""
-    chosen = rng(n).choice(len(crowd.members), n, replace=False)
-    moved = np.stack([crowd.members[i].vector for i in chosen]) + 0.05 * rng(n).standard_normal((n, 24))
+    chosen = np.stack([crowd.members[i].vector for i in rng(n).choice(len(crowd.members), n, replace=False)])
+    moved = chosen + 0.25 * rng(n).standard_normal(chosen.shape) / np.sqrt(chosen.shape[1])
     return list((moved / np.linalg.norm(moved, axis=1, keepdims=True)).astype(np.float32))
-
-
-def build(crowd: Crowd, resources: Resources, url: str, **changes: Any) -> indexes.Index:
-    """An index over the crowd's space, in the test's own database."""
-    changed = resources.settings.model_copy(update={"database_url": SecretStr(url), **changes})
-    return index.build(crowd.collection.space, replace(resources, settings=changed), lambda _: None)
 
 
 @pytest.fixture
@@ -46,7 +37,7 @@ def crowd(resources: Resources) -> Crowd:
 
 @pytest.fixture
 def indexed(crowd: Crowd, resources: Resources, database_url: str) -> Crowd:
-    build(crowd, resources, database_url)
+    build_index(crowd, resources, database_url)
     return crowd
 
 
@@ -147,7 +138,7 @@ def test_an_index_that_finds_too_few_is_not_believed(indexed: Crowd, resources: 
 def test_an_index_in_half_precision_returns_the_cosines_of_the_stored_vectors(
     crowd: Crowd, resources: Resources, database_url: str
 ) -> None:
-    made = build(crowd, resources, database_url, hnsw_halfvec=True)
+    made = build_index(crowd, resources, database_url, hnsw_halfvec=True)
     assert made.indexed_type == "halfvec(24)"
     vectors_of = {member.id: member.vector for member in crowd.members}
     for vector in questions(crowd, 5):
@@ -156,3 +147,17 @@ def test_an_index_in_half_precision_returns_the_cosines_of_the_stored_vectors(
         near = found.vector_rank > 0
         cosines = [float(vectors_of[i].astype(float) @ vector.astype(float)) for i in found.chunk_ids[near].tolist()]
         assert found.cosine[near] == pytest.approx(cosines, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("dim", "documents", "indexed_type"), [(700, 250, "vector(700)"), (2_100, 100, "halfvec(2100)")]
+)
+def test_vectors_stored_out_of_line_are_found_by_their_index(
+    resources: Resources, database_url: str, dim: int, documents: int, indexed_type: str
+) -> None:
+    crowd = gather(resources, "wide", documents, rng(), dim=dim)
+    assert build_index(crowd, resources, database_url).indexed_type == indexed_type
+    for vector in questions(crowd, 5):
+        found = crowd.recalled(resources, vector, limit=2, **HNSW)
+        assert found.vector_scan == "hnsw"
+        assert {*found.chunk_ids[found.vector_rank > 0].tolist()} == {*nearest(crowd.members, vector, 2)}
