@@ -20,6 +20,7 @@ Vector = NDArray[np.float32]  # (dim,), unit length
 
 SplitterName = Literal["fixed", "sentence", "semantic"]
 DocumentState = Literal["active", "disabled"]
+CollapseReason = Literal["equal text", "near duplicate", "part of its passage"]
 AnswerSource = Literal["qa", "corpus", "refusal"]
 VectorScan = Literal["none", "exact", "hnsw"]
 FusionName = Literal["minmax_confidence", "minmax", "zscore", "rrf", "weighted_rrf", "score"]
@@ -217,6 +218,7 @@ class Question:
     ranking: Ranking = field(default_factory=Ranking)
     filters: Filters = field(default_factory=Filters)
     use_cache: bool = True
+    explain: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -392,9 +394,114 @@ class Quote:
         return self.hit.text[self.start_char : self.end_char]
 
 
+# --- explanations -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """What the inverted index has of a chunk: its length in tokens, and how often it holds terms of the question."""
+
+    length: int
+    frequencies: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class PathExplanation:
+    """The scores of one path over all candidates: what `method` normalised them by, and the weight they really had.
+
+    `known` of them have a score, `listed` stood on the path's own list. The bounds are None where no score is known.
+    """
+
+    path: Literal["vector", "bm25", "rerank"]
+    method: str
+    weight: float
+    known: int
+    listed: int
+    low: float | None
+    high: float | None
+    mean: float | None
+    deviation: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class TermExplanation:
+    """What one term adds to a chunk's BM25: `score` of `tf` occurrences; `count` is its frequency in the question."""
+
+    term: str
+    count: int
+    tf: int
+    df: int
+    idf: float
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class SpanExplanation:
+    """The best span of a chunk, offsets within its text. `coverage` is its share of the question's terms by weight."""
+
+    start_char: int
+    end_char: int
+    text: str
+    cosine: float
+    coverage: float
+
+
+@dataclass(frozen=True, slots=True)
+class HitExplanation:
+    """Where a hit stood after each step, and what its score is made of: the three parts add up to it.
+
+    `length` (tokens) and `terms` are the index's, None and empty where it does not hold the chunk.
+    """
+
+    chunk_id: int
+    vector_rank: int | None
+    bm25_rank: int | None
+    fused_rank: int
+    reranked_rank: int
+    final_rank: int
+    vector_part: float
+    bm25_part: float
+    rerank_part: float
+    other_language: bool
+    length: int | None
+    terms: tuple[TermExplanation, ...]
+    best_span: SpanExplanation | None
+
+
+@dataclass(frozen=True, slots=True)
+class CollapseExplanation:
+    """A candidate that was not returned by itself, and the hit that stands for it."""
+
+    chunk_id: int
+    rank: int
+    into: int
+    reason: CollapseReason
+    resemblance: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """How a search came to its hits, from the data of that search. `best_bm25 / bound / c0`, at most 1, is the lexical
+    confidence; `statistics.terms` also has the terms that no chunk holds."""
+
+    tokenizer: str
+    tokens: tuple[str, ...]
+    vector_scan: VectorScan
+    parameters: Mapping[str, Any]  # of the ranking
+    statistics: LexicalStatistics
+    best_bm25: float
+    confidence: float
+    paths: tuple[PathExplanation, ...]
+    hits: tuple[HitExplanation, ...]
+    collapses: tuple[CollapseExplanation, ...]
+
+
+# --- results ------------------------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """Hits in order, and what is needed to explain them."""
+    """Hits in order, and where it was asked for, how they came about."""
 
     query_id: UUID
     collection: str
@@ -403,6 +510,7 @@ class SearchResult:
     confidence: float  # lexical confidence, 0 to 1
     degraded: tuple[str, ...]
     timings_ms: Mapping[str, float]
+    explanation: Explanation | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@ from app.api import openapi
 from app.api.context import resources
 from app.api.models import AskBody
 from app.api.problems import documented
-from app.api.replies import AnswerReply, reply
+from app.api.replies import reply
+from app.api.search_replies import AnswerReply
 from app.query import pipeline
 
 blueprint = openapi.blueprint("ask", __name__)

@@ -117,7 +117,7 @@ class CollectionPath(Parameters):
 # --- questions ----------------------------------------------------------------------------------------------------
 
 
-class SearchBody(Body):
+class RankedBody(Body):
     """A question and how to rank. What is left out is taken from the service's settings."""
 
     question: Text = Field(max_length=100_000, json_schema_extra=_example("出差可以坐商務艙嗎?"))
@@ -174,7 +174,17 @@ class SearchBody(Body):
         return Question(self.question, self.collection or collection, ranking, filters)
 
 
-_RANKING = {name for name in SearchBody.model_fields if hasattr(_DEFAULTS, name)}
+_RANKING = {name for name in RankedBody.model_fields if hasattr(_DEFAULTS, name)}
+
+
+class SearchBody(RankedBody):
+    """A question whose passages are wanted."""
+
+    explain: bool = Field(False, description="true: say of every score how it came about")
+
+    def to_question(self, collection: str, ranking: Ranking) -> Question:
+        """The question, with whether the search is to be explained."""
+        return replace(super().to_question(collection, ranking), explain=self.explain)
 
 
 class SearchQuery(SearchBody):
@@ -187,7 +197,7 @@ class SearchQuery(SearchBody):
     )
 
 
-class AskBody(SearchBody):
+class AskBody(RankedBody):
     """A question to answer."""
 
     use_cache: bool = Field(True, description="false: neither read nor keep a cached answer")

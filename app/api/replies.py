@@ -8,7 +8,7 @@ from uuid import UUID
 from flask import Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.records import AnswerSource, Chunk, Collection, DocumentState
+from app.records import Chunk, Collection, DocumentState
 
 
 class Reply(BaseModel):
@@ -145,111 +145,6 @@ class CollectionReply(Reply):
         return cls(name=collection.name, revision=collection.revision, splitting=splitting, model=model)
 
 
-# --- searches and answers -----------------------------------------------------------------------------------------
-
-
-class FoundInReply(Reply):
-    """A lower ranked chunk that says what a hit says; `resemblance` is 1 where the texts are equal."""
-
-    rank: int = Field(description="Its own rank among all candidates")
-    chunk_id: int
-    document_id: int
-    source: str
-    section: str
-    start_char: int
-    end_char: int
-    resemblance: float = Field(description="Share of three-word shingles that both hold (Jaccard), 0 to 1")
-
-
-class PassageReply(Reply):
-    """What a hit grew to: `text` is `content[start_char:end_char]` of its document."""
-
-    start_char: int
-    end_char: int
-    text: str
-    tokens: int = Field(
-        description="An estimate from the scripts of the text, at most expand_tokens for several chunks"
-    )
-    chunk_ids: list[int] = Field(description="The chunks it holds, in reading order")
-
-
-class HitReply(Reply):
-    """A chunk with every score that put it there; higher is better. null: that path does not know it."""
-
-    rank: int
-    chunk_id: int
-    document_id: int
-    source: str
-    title: str
-    section: str
-    start_char: int
-    end_char: int
-    text: str
-    text_sha256: str
-    cosine: float | None
-    bm25: float
-    vector_rank: int | None
-    bm25_rank: int | None
-    vector_norm: float
-    bm25_norm: float
-    fused: float
-    span_cosine: float | None
-    coverage: float | None
-    rerank_score: float | None
-    score: float
-    also_found_in: list[FoundInReply] = Field(description="Near duplicates among the candidates, which are no hits")
-    passage: PassageReply | None = Field(description="With expand_tokens: the hit with its neighbours")
-
-
-class SearchReply(Reply):
-    """Hits in order. `degraded` names the parts that were away: "vector", "rerank"."""
-
-    query_id: UUID
-    collection: str
-    revision: int
-    hits: list[HitReply]
-    confidence: float = Field(description="Lexical confidence, 0 to 1")
-    degraded: list[str]
-    timings_ms: dict[str, float]
-
-
-class CitationReply(Reply):
-    """Where a quote stands: `content[start_char:end_char] == quote`. `number` is the [n] of the answer's text."""
-
-    number: int
-    chunk_id: int
-    document_id: int
-    source: str
-    title: str
-    section: str
-    start_char: int
-    end_char: int
-    quote: str
-    score: float
-
-
-class AnswerReply(Reply):
-    """An answer with its citations, or a refusal.
-
-    `degraded` names the parts that were away: "vector", "rerank", "cache".
-    """
-
-    query_id: UUID
-    collection: str
-    revision: int
-    text: str
-    source: AnswerSource = Field(
-        description="qa: a curated pair; corpus: quoted; refusal: the collection does not tell"
-    )
-    generator: str
-    cached: bool
-    confidence: float
-    citations: list[CitationReply]
-    hits: list[HitReply]
-    degraded: list[str]
-    timings_ms: dict[str, float]
-
-
 # --- the ledger ---------------------------------------------------------------------------------------------------
 
 
@@ -293,6 +188,7 @@ class LoggedQueryReply(Reply):
     tokenizer: str = Field(description="What made the tokens: a version and the collection's own words; empty: nothing")
     tokens: list[str]
     parameters: dict[str, Any]
+    vector_scan: Literal["none", "exact", "hnsw"]
     lexical: dict[str, Any] = Field(description="The BM25 statistics used: live chunks, mean length, df and idf")
     confidence: float | None
     source: str

@@ -9,7 +9,8 @@ from app.api import openapi
 from app.api.context import resources
 from app.api.models import SearchBody, SearchQuery
 from app.api.problems import documented
-from app.api.replies import SearchReply, reply
+from app.api.replies import reply
+from app.api.search_replies import SearchReply
 from app.query import pipeline
 
 blueprint = openapi.blueprint("search", __name__)

@@ -18,6 +18,10 @@ _OPTIONS = (
     click.option("--rerank-weight", type=click.FloatRange(0, 10), help="Weight of the rerank score."),
     click.option("--rerank-coverage-weight", type=_SHARE, help="What covered words add to a span's cosine."),
     click.option("--rerank-min-score", type=float, help="Least rerank score of a hit, on the reranker's scale."),
+    click.option(
+        "--collapse-duplicates/--keep-duplicates", default=None, help="Return near duplicates as one hit, or each."
+    ),
+    click.option("--expand-tokens", type=click.IntRange(0, 8_000), help="Budget of a hit's passage; 0: chunks."),
 )
 
 

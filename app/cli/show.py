@@ -21,7 +21,7 @@ def console() -> Console:
 
 def search(result: SearchResult, question: str, console: Console) -> None:
     """A table with the raw, normalised and final scores of each hit."""
-    table = Table(title=Text(_safe(question), "bold"), title_justify="left", expand=True)
+    table = Table(title=Text(safe(question), "bold"), title_justify="left", expand=True)
     table.caption, table.caption_justify = Text(_note(result), "dim"), "left"
     table.add_column("#")
     table.add_column("document", no_wrap=True, overflow="ellipsis", ratio=1)
@@ -29,7 +29,7 @@ def search(result: SearchResult, question: str, console: Console) -> None:
         table.add_column(name, justify="right", no_wrap=True)
     for hit in result.hits:
         scores = (hit.cosine, hit.bm25, hit.fused, hit.rerank_score, hit.score)
-        table.add_row(str(hit.rank), _place(hit), *map(_number, scores))
+        table.add_row(str(hit.rank), _place(hit), *map(number, scores))
     console.print(table)
 
 
@@ -37,7 +37,7 @@ def answer(made: Answer, question: str, console: Console) -> None:
     """The answer, its citations and where it came from."""
     cited = [
         Text(
-            _safe(f"[{c.number}] {c.source}{' · ' + c.section if c.section else ''}  {c.start_char}–{c.end_char}"),
+            safe(f"[{c.number}] {c.source}{' · ' + c.section if c.section else ''}  {c.start_char}–{c.end_char}"),
             "dim",
         )
         for c in made.citations
@@ -46,25 +46,27 @@ def answer(made: Answer, question: str, console: Console) -> None:
     degraded = f", degraded: {', '.join(made.degraded)}" if made.degraded else ""
     note = Text(f"{origin}{degraded}, {made.timings_ms['total']:.0f} ms, query {made.query_id}", "dim")
     console.print(
-        Panel(Group(Text(_safe(made.text)), *cited, note), title=Text(_safe(question), "bold"), title_align="left")
+        Panel(Group(Text(safe(made.text)), *cited, note), title=Text(safe(question), "bold"), title_align="left")
     )
 
 
 def _place(hit: Hit) -> Text:
     snippet = " ".join(hit.text.split())[:SNIPPET_CHARS]
-    return Text.assemble((_safe(_named(hit.source, hit.section)) + "\n", ""), (_safe(snippet), "dim"))
+    also = f" (and in {len(hit.also_found_in)} more)" if hit.also_found_in else ""
+    grown = f" [{hit.passage.start_char}–{hit.passage.end_char}]" if hit.passage else ""
+    return Text.assemble((safe(_named(hit.source, hit.section)) + also + grown + "\n", ""), (safe(snippet), "dim"))
 
 
 def _named(source: str, section: str) -> str:
     return f"{source} · {section}" if section else source
 
 
-def _safe(text: str) -> str:
+def safe(text: str) -> str:
     """Without what would steer the terminal: a document's escape sequences are not ours."""
     return "".join(char if char.isprintable() or char in "\n\t" else "�" for char in text)
 
 
-def _number(value: float | None) -> str:
+def number(value: float | None) -> str:
     return "-" if value is None else f"{value:.3f}"
 
 

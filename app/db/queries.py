@@ -54,6 +54,7 @@ class LoggedQuery:
     tokenizer: str
     tokens: Sequence[str]
     parameters: Mapping[str, Any]
+    vector_scan: str
     lexical: Mapping[str, Any]
     confidence: float | None
     source: str

@@ -33,7 +33,7 @@ def weighted(recalled: Recalled, ranking: Ranking) -> Candidates:
     """The weighted sum of what both paths contribute by the chosen method; see the table above."""
     confidence = lexical_confidence(recalled, ranking.confidence_c0)
     vector_norm, bm25_norm = _NORMS[ranking.fusion](recalled, ranking)
-    v, b = _weights(ranking, confidence)
+    v, b = weights(ranking, confidence)
     fused = v * vector_norm + b * bm25_norm
     order = ranks(fused, recalled.chunk_ids)
     unread = np.full(len(fused), np.nan)
@@ -52,7 +52,8 @@ def weighted(recalled: Recalled, ranking: Ranking) -> Candidates:
     )
 
 
-def _weights(ranking: Ranking, confidence: float) -> tuple[float, float]:
+def weights(ranking: Ranking, confidence: float) -> tuple[float, float]:
+    """v and b of the table above."""
     if ranking.fusion == "rrf":
         return 1.0, 1.0
     if ranking.fusion == "minmax_confidence":

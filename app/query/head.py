@@ -10,13 +10,13 @@ from operator import attrgetter
 
 import numpy as np
 
-from app.db import documents, vectors, windows
+from app.db import documents, matches, vectors, windows
 from app.db.documents import ChunkDetail
 from app.db.pool import Db
 from app.db.windows import Window
 from app.lexical.lengths import CHARS_PER_TOKEN_MAX
 from app.query.duplicates import Groups
-from app.records import Asked, Candidates, Floats, SpanScore
+from app.records import Asked, Candidates, Floats, Match, SpanScore
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,8 @@ class Head:
     """`reranked` are the chunks to be reranked, best first.
 
     By chunk id: `chunks` with their `spans` are all that can be picked, `leaders` the chunk that each of them repeats
-    (itself where it repeats none), and `windows` the text around them where hits are to grow.
+    (itself where it repeats none), `windows` the text around them where hits are to grow, and `matches` what the index
+    has of them where an explanation is wanted.
     """
 
     reranked: tuple[int, ...]
@@ -32,6 +33,7 @@ class Head:
     spans: Mapping[int, tuple[SpanScore, ...]]
     leaders: Mapping[int, int]
     windows: Mapping[int, Window]
+    matches: Mapping[int, Match]
 
 
 def read(candidates: Candidates, asked: Asked, snapshot: Db) -> Head:
@@ -48,6 +50,7 @@ def read(candidates: Candidates, asked: Asked, snapshot: Db) -> Head:
         spans={chunk_id: tuple(group) for chunk_id, group in groupby(spans, attrgetter("chunk_id"))},
         leaders=leaders,
         windows=windows.around(snapshot, collection.id, list(chunks), reach) if reach else {},
+        matches=matches.of_terms(snapshot, collection.id, list(chunks), asked.tokens) if asked.question.explain else {},
     )
 
 

@@ -14,6 +14,7 @@ from app.records import (
     Collection,
     Hit,
     LedgerEntry,
+    Match,
     Picked,
     Question,
     SearchResult,
@@ -30,7 +31,7 @@ class Found:
     """What the search steps found for one question.
 
     `hits` are chunks, as answers quote them; `picked` is what is returned: the same, or the passages that they grew to.
-    `spans` are those of what could be picked, by chunk id.
+    By chunk id: the `spans` of what could be picked, and where an explanation is wanted its `matches` in the index.
     """
 
     asked: Asked
@@ -38,6 +39,7 @@ class Found:
     hits: tuple[Hit, ...]
     picked: Picked
     spans: Mapping[int, tuple[SpanScore, ...]]
+    matches: Mapping[int, Match]
 
 
 def record_search(result: SearchResult, found: Found, resources: Resources) -> SearchResult:

@@ -7,7 +7,7 @@ from uuid import uuid4
 from app.db import collections
 from app.db.pool import Db
 from app.errors import CacheUnavailable
-from app.query import cache, cite, expand, fuse, head, ledger, pick, qa, quote, recall, refuse, rerank
+from app.query import cache, cite, expand, explain, fuse, head, ledger, pick, qa, quote, recall, refuse, rerank
 from app.query.head import Head
 from app.query.ledger import Found
 from app.query.quote import Evidence
@@ -33,6 +33,7 @@ def search(question: Question, resources: Resources) -> SearchResult:
         confidence=found.candidates.confidence,
         degraded=found.asked.degraded,
         timings_ms=timings.total(),
+        explanation=explain.explained(found) if question.explain else None,
     )
     return ledger.record_search(result, found, resources)
 
@@ -74,7 +75,7 @@ def find(asked: Asked, resources: Resources, timings: Timings) -> Found:
         picked = pick.top(candidates, best, asked.question.ranking)
         grown = expand.passages(picked, best.windows, asked.question.ranking.expand_tokens)
     asked = replace(asked, degraded=asked.degraded + away)
-    return Found(asked, candidates, picked.hits, grown, best.spans)
+    return Found(asked, candidates, picked.hits, grown, best.spans, best.matches)
 
 
 def _fused(asked: Asked, snapshot: Db, resources: Resources, timings: Timings) -> tuple[Asked, Candidates, Head]:

@@ -1,4 +1,5 @@
--- Explain one question: what was asked and answered, every candidate with its scores, and the same scores recomputed.
+-- Explain one question: what was asked and answered, what each step made of every candidate, what was collapsed and
+-- why, which terms made the BM25, and the same scores recomputed.
 --
 --     psql $DATABASE_URL -v query=<id> -f sql/audit/explain.sql
 --
@@ -59,12 +60,17 @@ SELECT q.question, q.id, q.kind, to_char(q.at, 'YYYY-MM-DD HH24:MI:SS TZ') AS "w
             ELSE format('%s then, %s now', q.revision, c.revision) END AS revision,
        coalesce((SELECT format('%s %s, %s dimensions (space %s)', s.backend, s.model, s.dim, s.id)
                  FROM embedding_space s WHERE s.id = q.space_id), 'none: ranked without vectors') AS vectors,
+       q.vector_scan AS "vector scan",
        (SELECT string_agg(p.key || '=' || p.value, ' ' ORDER BY p.key) FROM jsonb_each_text(q.parameters) p)
            AS parameters,
-       array_to_string(q.tokens, ' ') AS tokens,
+       coalesce(nullif(q.tokenizer, ''), 'not recorded') AS tokenizer, array_to_string(q.tokens, ' ') AS tokens,
        format('%s live chunks, %s tokens each on average', q.lexical ->> 'live_chunks',
               round((q.lexical ->> 'mean_length')::numeric, 1)) AS statistics,
-       round(q.confidence::numeric, 4) AS "lexical confidence",
+       format('%s: the best BM25 %s of the %s that the question could reach, over c0 %s',
+              round(q.confidence::numeric, 4),
+              (SELECT round(max(h.bm25)::numeric, 3) FROM query_hit h
+               WHERE h.collection_id = q.collection_id AND h.query_id = q.id),
+              round((q.lexical ->> 'bound')::numeric, 3), q.parameters ->> 'confidence_c0') AS "lexical confidence",
        coalesce(nullif(array_to_string(q.degraded, ', '), ''), 'no') AS degraded,
        (SELECT string_agg(format('%s %s', t.key, round(t.value::numeric, 1)), ', ' ORDER BY t.value::numeric)
         FROM jsonb_each_text(q.timings) t) AS "timings, ms",
@@ -101,35 +107,76 @@ SELECT count(*) AS candidates, least(count(*), :'hits'::int) AS shown
 FROM query_log q JOIN query_hit h ON h.collection_id = q.collection_id AND h.query_id = q.id
 WHERE q.id = :'query' \gset
 \echo
-\echo CANDIDATES :shown of :candidates
-\echo '(v#, b#, f#: rank by vector, by BM25, fused; v, b: the two scores normalised; span: best span cosine)'
+\echo PATHS
+\echo '(a path''s part of the fused score is weight * what its method makes of the score between these bounds)'
 \echo
-SELECT rank AS "#", CASE WHEN cited THEN 'cited' WHEN picked THEN 'hit' ELSE '' END AS used, chunk_id AS chunk,
-       CASE WHEN length(source) > 22 THEN '…' || right(source, 21) ELSE source END AS source,
-       vector_rank AS "v#", bm25_rank AS "b#", fused_rank AS "f#",
-       round(cosine::numeric, 4) AS cosine, round(bm25::numeric, 3) AS bm25,
+SELECT path, method, round(weight::numeric, 4) AS weight, known AS candidates, listed AS "on its list",
+       round(low::numeric, 4) AS lowest, round(high::numeric, 4) AS highest, round(mean::numeric, 4) AS mean,
+       round(deviation::numeric, 4) AS deviation
+FROM ragledger_audit.paths(:'query');
+
+\echo
+\echo CANDIDATES :shown of :candidates
+\echo '(#: final place; v#, b#, f#, r#: rank by vector, by BM25, fused, reranked; v, b: the two scores normalised,'
+\echo ' lang: the chunk is in another language than the question, by minmax_confidence its b is its v at least)'
+\echo
+SELECT final_rank AS "#", CASE WHEN cited THEN 'cited' WHEN picked THEN 'hit' WHEN collapsed_into IS NOT NULL THEN 'in'
+       ELSE '' END AS used, chunk_id AS chunk,
+       CASE WHEN length(source) > 16 THEN '…' || right(source, 15) ELSE source END AS source,
+       vector_rank AS "v#", bm25_rank AS "b#", fused_rank AS "f#", rank AS "r#",
+       CASE WHEN other_language THEN 'other' ELSE '' END AS lang,
+       round(cosine::numeric, 3) AS cosine, round(bm25::numeric, 3) AS bm25,
        round(vector_norm::numeric, 3) AS v, round(bm25_norm::numeric, 3) AS b, round(fused::numeric, 4) AS fused,
-       round(span_cosine::numeric, 4) AS span, round(score::numeric, 4) AS score, state
+       round(rerank_score::numeric, 3) AS rerank, round(score::numeric, 4) AS score, state
 FROM ragledger_audit.explain(:'query')
 WHERE rank <= :'hits'::int
 ORDER BY rank;
 
 \echo
+\echo BEST SPANS of the first hits
+\echo '(characters of the chunk''s text; coverage as stored: of the span, with the reranker overlap of the whole chunk)'
+\echo
+SELECT h.place AS "#", h.chunk_id AS chunk, format('%s-%s', s.start_char, s.end_char) AS characters,
+       round(s.cosine::numeric, 4) AS cosine, round(h.coverage::numeric, 3) AS coverage,
+       regexp_replace(left(substring(k.text, s.start_char + 1, s.end_char - s.start_char), 60), '\s+', ' ', 'g') AS text
+FROM query_log q
+     CROSS JOIN LATERAL (
+         SELECT row_number() OVER (ORDER BY p.rank) AS place, p.chunk_id, p.coverage
+         FROM query_hit p
+         WHERE p.collection_id = q.collection_id AND p.query_id = q.id AND p.picked AND p.span_cosine IS NOT NULL
+         ORDER BY p.rank LIMIT :'hits'::int) h
+     CROSS JOIN LATERAL ragledger_audit.best_spans(q.space_id, q.collection_id, q.embedding, ARRAY[h.chunk_id]) s
+     JOIN chunk k ON k.collection_id = q.collection_id AND k.id = h.chunk_id
+WHERE q.id = :'query'
+ORDER BY h.place;
+
+SELECT count(*) > 0 AS has_collapsed
+FROM query_log q JOIN query_hit h ON h.collection_id = q.collection_id AND h.query_id = q.id
+WHERE q.id = :'query' AND h.collapsed_into IS NOT NULL \gset
+\if :has_collapsed
+    \echo
+    \echo COLLAPSED
+    \echo '(candidates that were not returned by themselves, and the chunk whose hit stands for them)'
+    \echo
+    SELECT h.rank AS "r#", h.chunk_id AS chunk, h.source, h.collapsed_into AS "stands in",
+           CASE WHEN h.resemblance IS NULL THEN 'part of its passage'
+                WHEN h.resemblance = 1 THEN 'the same words' ELSE 'a near duplicate' END AS why,
+           round(h.resemblance::numeric, 3) AS resemblance
+    FROM query_log q JOIN query_hit h ON h.collection_id = q.collection_id AND h.query_id = q.id
+    WHERE q.id = :'query' AND h.collapsed_into IS NOT NULL
+    ORDER BY h.rank
+    LIMIT :'hits'::int;
+\endif
+
+\echo
 \echo BM25 BY TERM, as of the question
 \echo
-SELECT h.rank AS "#", t.chunk_id AS chunk, max(t.length) AS tokens,
-       string_agg(format('%s %s (%s of %s)', round(t.score::numeric, 3), t.term, t.tf, s.df), ', '
+SELECT t.rank AS "r#", t.chunk_id AS chunk, max(t.length) AS tokens,
+       string_agg(format('%s %s (%s of %s)', round(t.score::numeric, 3), t.term, t.tf, t.df), ', '
                   ORDER BY t.score DESC, t.term) AS "score term (occurrences here, chunks that hold it)"
-FROM query_log q
-     CROSS JOIN LATERAL ragledger_audit.bm25_terms(
-         q.collection_id, q.lexical, (q.parameters ->> 'k1')::float8, (q.parameters ->> 'b')::float8,
-         ARRAY(SELECT b.chunk_id FROM query_hit b
-               WHERE b.collection_id = q.collection_id AND b.query_id = q.id AND b.rank <= 3)) t
-     JOIN query_hit h ON h.collection_id = q.collection_id AND h.query_id = q.id AND h.chunk_id = t.chunk_id
-     JOIN jsonb_to_recordset(q.lexical -> 'terms') AS s(term text, df bigint) ON s.term = t.term
-WHERE q.id = :'query'
-GROUP BY h.rank, t.chunk_id
-ORDER BY h.rank;
+FROM ragledger_audit.terms(:'query', 3) t
+GROUP BY t.rank, t.chunk_id
+ORDER BY t.rank;
 
 \echo
 \echo RECOMPUTED IN SQL
@@ -148,10 +195,16 @@ SELECT CASE WHEN bool_or(v.verdict = 'DIFFERS')
        (SELECT CASE WHEN q.revision = c.revision THEN 'with the statistics counted now.'
                     ELSE 'with the statistics kept at the question: the collection has changed since.' END
         FROM query_log q JOIN collection c ON c.id = q.collection_id WHERE q.id = :'query') AS statistics,
-       max(v.not_comparable) AS lost, max(v.not_comparable) > 0 AS has_lost
+       max(v.not_comparable) FILTER (WHERE v.verdict <> 'taken as stored') AS lost,
+       coalesce(max(v.not_comparable) FILTER (WHERE v.verdict <> 'taken as stored'), 0) > 0 AS has_lost,
+       string_agg(v.score, ', ') FILTER (WHERE v.verdict = 'taken as stored') AS stored,
+       bool_or(v.verdict = 'taken as stored') AS has_stored
 FROM jsonb_to_recordset(:'verdict') AS v(score text, not_comparable bigint, verdict text) \gset
 \echo
 \echo :conclusion, :statistics
+\if :has_stored
+    \echo Taken as stored, since SQL has neither tokenizer nor model: :stored
+\endif
 \if :has_lost
     \echo :lost of the candidates could not be recomputed: a chunk, its vector or its postings are no longer there.
 \endif

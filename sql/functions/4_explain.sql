@@ -2,8 +2,8 @@
 -- of now; every later step is recomputed from the stored scores of the step before it. So one wrong number is named
 -- where it stands and not smeared over all that follows, and the later steps can be checked when chunks are long gone.
 --
--- Taken as stored, since SQL cannot know them: the scores of rerankers other than spans, the coverage of spans (it takes
--- the tokenizer) and the resemblance of duplicates.
+-- Taken as stored, since SQL cannot know them: the scores of rerankers other than spans, the coverage of spans (which
+-- takes the tokenizer) and the resemblance of duplicates.
 
 CREATE OR REPLACE FUNCTION ragledger_audit.recomputed(query_id uuid)
 RETURNS TABLE (
@@ -71,7 +71,8 @@ COMMENT ON FUNCTION ragledger_audit.recomputed(uuid) IS
 CREATE OR REPLACE FUNCTION ragledger_audit.explain(query_id uuid)
 RETURNS TABLE (
     rank int, final_rank bigint, chunk_id bigint, source text, state text, picked boolean, cited boolean,
-    collapsed_into bigint, resemblance float8, vector_rank int, bm25_rank int, fused_rank int, ranks_agree boolean,
+    collapsed_into bigint, resemblance float8, other_language boolean,
+    vector_rank int, bm25_rank int, fused_rank int, ranks_agree boolean,
     cosine float8, cosine_recomputed float8, cosine_difference float8,
     bm25 float8, bm25_recomputed float8, bm25_difference float8,
     vector_norm float8, vector_norm_recomputed float8, vector_norm_difference float8,
@@ -88,7 +89,8 @@ AS $$
         SELECT * FROM ragledger_audit.parameters(explain.query_id)
     ), stepped AS (
         SELECT h.*, p.revision_unchanged AS unchanged, p.reranker, r.state,
-               r.cosine AS cosine_2, r.bm25 AS bm25_2, r.span_cosine AS span_cosine_2, r.span_start_char, r.span_end_char,
+               r.cosine AS cosine_2, r.bm25 AS bm25_2, r.span_cosine AS span_cosine_2,
+               r.span_start_char, r.span_end_char,
                CASE p.fusion
                    WHEN 'score' THEN coalesce(h.cosine, 0)
                    WHEN 'zscore' THEN ragledger_audit.zscore(
@@ -143,7 +145,7 @@ AS $$
         FROM stepped s
     )
     SELECT c.rank, c.final_rank, c.chunk_id, c.source, c.state, c.picked, c.cited,
-           c.collapsed_into, c.resemblance, c.vector_rank, c.bm25_rank, c.fused_rank, c.ranks_agree,
+           c.collapsed_into, c.resemblance, c.other_language, c.vector_rank, c.bm25_rank, c.fused_rank, c.ranks_agree,
            c.cosine, c.cosine_2, c.cosine_d, c.bm25, c.bm25_2, c.bm25_d,
            c.vector_norm, c.vector_norm_2, c.vector_norm_d, c.bm25_norm, c.bm25_norm_2, c.bm25_norm_d,
            c.fused, c.fused_2, c.fused_d, c.span_cosine, c.span_cosine_2, c.span_cosine_d,

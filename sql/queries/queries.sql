@@ -1,6 +1,6 @@
 -- name: get
 SELECT q.collection_id, q.id, q.at, q.kind, c.name, q.revision, q.question, q.tokenizer, q.tokens, q.parameters,
-       q.lexical, q.confidence, q.source, q.reason, q.answer, q.citations, q.timings, q.degraded
+       q.vector_scan, q.lexical, q.confidence, q.source, q.reason, q.answer, q.citations, q.timings, q.degraded
 FROM query_log q JOIN collection c ON c.id = q.collection_id
 WHERE q.id = %(query_id)s;
 

@@ -60,6 +60,30 @@ def test_files_go_in_are_searched_and_answered(cli: Cli, notes: Path) -> None:
     assert "bm25" in table
 
 
+def test_a_search_explains_itself_and_sql_agrees(cli: Cli, notes: Path) -> None:
+    (notes / "copy.md").write_text((notes / "kettle.md").read_text(encoding="utf-8"), encoding="utf-8")
+    cli("ingest", notes, "--collection", "k")
+    asked = ("search", "How many litres does the copper kettle hold?", "--collection", "k", "--explain")
+    tables = cli(*asked, "--expand-tokens", "200")
+    for part in ("lexical confidence", "Paths", "Steps", "Best spans", "BM25 by term", "Collapsed", "equal text"):
+        assert part in tables
+    assert "Paths" not in cli(*asked[:-1])
+    found = json.loads(cli(*asked, "--json"))
+    rows = cli(
+        *("psql", "-X", "-Atc"),
+        "SELECT chunk_id || ' ' || score_recomputed || ' ' || bm25_recomputed"
+        " FROM query_log CROSS JOIN ragledger_audit.explain(id) e WHERE picked ORDER BY at DESC, rank LIMIT 2",
+    ).splitlines()
+    assert len(rows) == len(found["hits"]) == 2
+    for row, hit in zip(rows, found["explanation"]["hits"], strict=True):
+        chunk_id, score, bm25 = row.split()
+        assert int(chunk_id) == hit["chunk_id"]
+        assert hit["vector_part"] + hit["bm25_part"] + hit["rerank_part"] == pytest.approx(float(score), abs=1e-5)
+        assert sum(term["score"] for term in hit["terms"]) == pytest.approx(float(bm25), abs=1e-5)
+    kept = json.loads(cli(*asked, "--keep-duplicates", "--json"))
+    assert len(kept["hits"]) == 3
+
+
 def test_a_bad_file_is_named_at_the_end_with_exit_code_1(cli: Cli, notes: Path) -> None:
     (notes / "broken.md").write_bytes(b"a\0b")
     output = cli("ingest", notes, "--collection", "k", status=1)

@@ -6,13 +6,13 @@ from unicodedata import east_asian_width
 
 import psycopg
 import pytest
-from audited import COLLECTION, QUESTIONS, add, change, empty_database, fill, kept_resources, psql
+from audited import COLLECTION, QUESTIONS, TEXTS, add, change, empty_database, fill, kept_resources, psql
 
 from app.clients.embedder import Embedder
 from app.ingest.pipeline import open_collection
 from app.query import qa
 from app.query.pipeline import answer, search
-from app.records import Question
+from app.records import Question, Ranking
 from app.resources import Resources
 from app.services import Endpoints
 from app.settings import Settings
@@ -57,6 +57,20 @@ def test_a_search_is_shown_with_its_candidates_and_recomputed(asked: tuple[str, 
     # the curated pair came later and changed the revision, but no chunk
     assert "The recomputed scores agree to 1e-5" in text
     assert "DIFFERS" not in text
+
+
+def test_paths_spans_and_what_was_collapsed_are_shown(database_url: str, resources: Resources) -> None:
+    fill(resources)
+    add("copy.md", TEXTS["warranty.md"], resources)
+    ranking = Ranking(expand_tokens=1_000, rerank_coverage_weight=0.2)
+    search(Question("cleans the grinder: warranty 保修", COLLECTION, ranking), resources)
+    text = printed(psql(database_url, "explain.sql"))
+    for part in ("PATHS", "minmax_confidence", "BEST SPANS", "COLLAPSED", "part of its passage", "the same words"):
+        assert part in text
+    assert "that the question could reach, over c0 0.35" in text
+    assert "Taken as stored, since SQL has neither tokenizer nor model: coverage" in text
+    assert "DIFFERS" not in text
+    assert max(map(width, text.splitlines())) <= COLUMNS
 
 
 def test_an_answer_is_shown_with_its_citations(asked: tuple[str, dict[str, str]]) -> None:

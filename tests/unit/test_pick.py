@@ -29,7 +29,7 @@ def head(texts: list[str]) -> Head:
     for n, text in enumerate(texts, 1):
         groups.add(n, text, 0.0)
         chunks[n] = ChunkDetail(n, n, f"s{n}", "", "", 0, len(text), text, "")
-    return Head(tuple(chunks), chunks, {}, groups.leaders, {})
+    return Head(tuple(chunks), chunks, {}, groups.leaders, {}, {})
 
 
 @given(TEXTS, st.integers(1, 5), st.data())
