@@ -32,7 +32,7 @@ _PIECE = re.compile(
     rf"(?P<han>[{HAN}]++)"
     rf"|(?P<unspaced>[{UNSPACED}]++)"
     rf"|(?<![A-Za-z0-9_])(?P<standard>(?P<body>[A-Z]{{2,5}}(?:/[A-Z]{{1,4}})?|{_BODIES})[ ]?"
-    rf"(?P<digits>\d++(?:\.\d++)*+[A-Za-z]{{0,3}}(?:[-:]\d++[A-Za-z]?)*+))(?![A-Za-z0-9_]|[-.:/@+&'][A-Za-z0-9])"
+    rf"(?P<digits>\d++(?:\.\d++)*+[A-Za-z]{{0,3}}(?:[-:]\d++[A-Za-z]?)*+))(?![A-Za-z0-9_%‰]|[-.:/@+&'][A-Za-z0-9])"
     rf"|(?<![A-Za-z0-9_])(?P<number>[{CURRENCIES}]?\d{{1,3}}(?:,\d{{3}})+(?:\.\d++)?[%‰]?)(?!\d)"
     rf"|(?P<word>(?:[{CURRENCIES}](?=\d))?{_ALNUM}(?:{_JOINT}{_ALNUM})*+"
     rf"(?:(?<=[A-Za-z])\+\+|(?<=[A-Za-z])(?<![A-Za-z0-9][A-Za-z])\#|(?<=\d)[%‰])?)"

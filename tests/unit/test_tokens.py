@@ -289,6 +289,7 @@ def test_full_width_and_half_width_give_the_same_tokens(text: str) -> None:
     assert tokens(unicodedata.normalize("NFKC", wide)) == tokens(wide)
 
 
+@example("AA1%")
 @given(st.text(alphabet="abAB12_-. /:'%", max_size=12) | st.sampled_from(SAMPLES))
 def test_who_asks_in_lower_case_finds_what_is_written_in_any(text: str) -> None:
     assert set(tokens(text.lower())) <= set(tokens(text))
