@@ -8,20 +8,21 @@ the collection's lock. A writer that made its tokens with the old words and comm
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 
 import numpy as np
 
 from app.db import collections, documents, lexicon, postings
 from app.db.pool import Db
-from app.ingest import compact
+from app.ingest import compact, cores
 from app.lexical import segments
-from app.lexical.tokens import tokenizer, tokens
+from app.lexical.tokens import tokenizer
 from app.records import Ints, WordList
 from app.resources import Resources
 
 _LOG = logging.getLogger(__name__)
 _READ_CHUNKS = 500
-_SEGMENT_CHARS = 4_000_000  # of one new segment: about 150 MB while it is built
+_SEGMENT_CHARS = 1_000_000  # of one new segment: 200 MB while it is made, in each process that makes one
 _ROUNDS = 10
 _FEW_CHUNKS = 50  # made under the lock, while writers wait
 
@@ -85,11 +86,11 @@ class _Anew:
         missing = np.setdiff1d(live, done)
         if len(missing) < at_least:
             return False
-        for texts in self._batches(missing):
-            segment = segments.build({i: tokens(text, self._words) for i, text in texts.items()})
-            segment_id = postings.add(self._connection, self._collection_id, segment, tokenizer(self._words))
-            self._made[segment_id] = segment.chunks.chunk_ids
-            self._progress(sum(map(len, self._made.values())), len(live))
+        with closing(cores.segments(self._batches(missing), self._words)) as made:
+            for segment in made:
+                segment_id = postings.add(self._connection, self._collection_id, segment, tokenizer(self._words))
+                self._made[segment_id] = segment.chunks.chunk_ids
+                self._progress(sum(map(len, self._made.values())), len(live))
         return True
 
     def _batches(self, chunk_ids: Ints) -> Iterator[Mapping[int, str]]:
