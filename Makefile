@@ -10,7 +10,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 DIR ?= app/samples/documents
 COLLECTION ?= default
 
-.PHONY: help demo test test-st lint format bench eval eval-public ingest serve psql migrate settings start stop clean
+.PHONY: help demo test test-st lint format bench eval eval-public sweep ingest serve psql migrate settings start stop clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -57,6 +57,10 @@ eval: $(VENV)/.installed ## quality on the sample questions; fails under stated 
 eval-public: $(VENV)/.installed ## quality on public data sets: make eval-public DATA=DIR (a folder of BEIR folders)
 	@test -n "$(DATA)" || { echo "say where the data sets are: make eval-public DATA=DIR"; exit 1; }
 	@$(BIN)/ragledger eval --public "$(DATA)"
+
+sweep: $(VENV)/.installed ## ranking parameters, chosen on some questions and reported on others: make sweep DATA=DIR
+	@test -n "$(DATA)" || { echo "say where the data sets are: make sweep DATA=DIR"; exit 1; }
+	@$(BIN)/ragledger sweep --public "$(DATA)"
 
 ingest: $(VENV)/.installed ## files into a collection: make ingest DIR=folder COLLECTION=name
 	@$(BIN)/ragledger ingest "$(DIR)" --collection "$(COLLECTION)"

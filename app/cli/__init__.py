@@ -23,6 +23,7 @@ COMMANDS = (
     "serve",
     "services",
     "settings",
+    "sweep",
 )
 
 

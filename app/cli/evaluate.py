@@ -2,6 +2,8 @@
 
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -11,11 +13,12 @@ from rich.progress import Progress
 from app.cli.demo import SAMPLES
 from app.cli.settings import load
 from app.evaluate import report
-from app.evaluate.datasets import Dataset, read_dataset
+from app.evaluate.datasets import read_dataset
 from app.evaluate.metrics import Estimate
 from app.evaluate.report import Results
+from app.evaluate.run import Progress as Callback
 from app.evaluate.run import evaluate as run
-from app.resources import Resources, opened
+from app.resources import opened
 
 FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
 # The samples' floors: a little under what is reached, so that only a real loss of quality fails.
@@ -34,7 +37,9 @@ def evaluate(dataset: Path | None, public: Path | None, as_json: bool) -> None:
     with opened(load()) as resources:
         measured = []
         for folder in folders:
-            results = _with_progress(read_dataset(folder), resources)
+            data = read_dataset(folder)
+            with progress(data.name) as shown:
+                results = run(data, resources, shown)
             measured.append(results)
             if as_json:
                 click.echo(json.dumps(report.as_json(results), ensure_ascii=False))
@@ -56,14 +61,16 @@ def data_sets(folder: Path) -> list[Path]:
     return found
 
 
-def _with_progress(data: Dataset, resources: Resources) -> Results:
+@contextmanager
+def progress(name: str) -> Iterator[Callback]:
+    """A bar for one data set, on stderr, gone at the end."""
     with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(data.name)
+        task = bar.add_task(name)
 
         def show(what: str, done: int, total: int) -> None:
-            bar.update(task, description=f"{data.name}: {what}", completed=done, total=total)
+            bar.update(task, description=f"{name}: {what}", completed=done, total=total)
 
-        return run(data, resources, show)
+        yield show
 
 
 def under_floors(results: Results) -> list[str]:

@@ -105,7 +105,7 @@ def as_json(results: Results) -> dict[str, Any]:
 
 def _notes(results: Results) -> list[str]:
     notes = [
-        f"fused - {ranking}, {COMPARED}: {_signed(difference)}" for ranking, difference in results.differences.items()
+        f"fused - {ranking}, {COMPARED}: {signed(difference)}" for ranking, difference in results.differences.items()
     ]
     if refusals := results.refusals:
         for label, rate, total in (
@@ -121,7 +121,8 @@ def _cell(estimate: Estimate) -> str:
     return f"{estimate.value:.3f}\n{estimate.low:.3f}–{estimate.high:.3f}"
 
 
-def _signed(estimate: Estimate) -> str:
+def signed(estimate: Estimate) -> str:
+    """A difference with its interval, and whether it shows anything."""
     verdict = "" if estimate.low > 0 or estimate.high < 0 else ", no clear difference"
     return f"{estimate.value:+.3f} ({estimate.low:+.3f} to {estimate.high:+.3f}{verdict})"
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from app.lexical.overlap import coverage, term_weights
 from app.lexical.tokens import tokens
 from app.query.head import Head, spread
-from app.records import Asked, Candidates, SpanScore
+from app.records import Asked, Candidates, Floats, SpanScore
 
 
 def attached(candidates: Candidates, head: Head) -> Candidates:
@@ -25,11 +25,15 @@ def judged(candidates: Candidates, head: Head, asked: Asked) -> Candidates:
         return replace(candidates, rerank_score=candidates.span_cosine, reranked_by="spans")
     weights = term_weights(candidates.recalled.statistics)
     texts = {i: head.chunks[i].text[span.start_char : span.end_char] for i, span in _best(head).items()}
-    shares = spread(
-        {i: coverage(set(tokens(text, asked.collection.words)), weights) for i, text in texts.items()}, candidates
-    )
-    score = candidates.span_cosine + weight * shares
-    return replace(candidates, coverage=shares, rerank_score=score, reranked_by="spans")
+    words = {i: set(tokens(text, asked.collection.words)) for i, text in texts.items()}
+    shares = spread({i: coverage(terms, weights) for i, terms in words.items()}, candidates)
+    judgement = score(candidates.span_cosine, shares, weight)
+    return replace(candidates, coverage=shares, rerank_score=judgement, reranked_by="spans")
+
+
+def score(span_cosine: Floats, coverage: Floats, weight: float) -> Floats:
+    """(n,) what the best span says for its chunk: a cosine, and the weighted share of the question's words, 0 to 1."""
+    return span_cosine + weight * coverage if weight else span_cosine
 
 
 def _best(head: Head) -> Mapping[int, SpanScore]:
