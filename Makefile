@@ -10,7 +10,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 DIR ?= app/samples/documents
 COLLECTION ?= default
 
-.PHONY: help demo test test-st lint format bench eval eval-public sweep ingest serve psql migrate settings start stop clean
+.PHONY: help demo test test-st lint format bench bench-large eval eval-public sweep ingest serve psql migrate settings start stop clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -47,9 +47,15 @@ format: $(VENV)/.developing ## rewrite the code in the house style
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
-bench: $(VENV)/.developing ## speed, as ratios measured in one run
-	@$(BIN)/python -m tests.bench.embedder
-	@$(BIN)/python -m tests.bench.search
+bench: ## speed, as ratios measured in one run; DATA=DIR adds real paragraphs
+	@$(MAKE) --no-print-directory VENV=.venv-bench EXTRAS=dev,bench .venv-bench/.developing
+	@.venv-bench/bin/python -m tests.bench.embedder
+	@.venv-bench/bin/python -m tests.bench.bm25 $(if $(DATA),--data "$(DATA)")
+	@.venv-bench/bin/python -m tests.bench.search
+
+bench-large: ## the same with a million chunks, for an hour
+	@$(MAKE) --no-print-directory VENV=.venv-bench EXTRAS=dev,bench .venv-bench/.developing
+	@.venv-bench/bin/python -m tests.bench.bm25 --large
 
 eval: $(VENV)/.installed ## quality on the sample questions; fails under stated floors
 	@$(BIN)/ragledger eval
@@ -85,5 +91,5 @@ stop: $(VENV)/.installed ## stop them
 
 clean: ## stop the embedded services, remove what can be made again; data in var/ stays
 	@test ! -x $(BIN)/ragledger || $(BIN)/ragledger services stop || echo "the embedded services could not be stopped"
-	@rm -rf $(VENV) .venv-st *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) .venv-bench .venv-st *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	@find app tests migrations -name __pycache__ -type d -prune -exec rm -rf {} +
