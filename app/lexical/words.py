@@ -86,7 +86,7 @@ def _segment(segment: str) -> Iterator[str]:
         if len(part) == 1:  # "E" of E11000 says nothing; as a word of its own it may
             continue
         if len(parts) > 1:
-            yield from _spellings(part) if part[0].isalpha() else _prefixes(part)
+            yield from _prefixes(part) if part[0].isdecimal() else _spellings(part)
         if part.isascii() and not (part.islower() or part.isupper()):
             yield from (stem(piece.lower()) for piece in _CAMEL.findall(part) if len(piece) > 1)
 
@@ -117,8 +117,7 @@ def standard_tokens(body: str, number: str) -> Iterator[str]:
     """A standard's number in every way it is written: ISO/IEC 27001:2022, ISO 27001, GB/T7714-2015, GBT 7714."""
     body, number = body.lower(), number.lower()
     bare = _YEAR.sub("", number)
-    bodies = dict.fromkeys((body, body.replace("/", ""), body.split("/")[0]))
+    bodies = dict.fromkeys((body, body.replace("/", ""), *body.split("/")))
     yield from dict.fromkeys(name + digits for digits in (number, bare) for name in bodies)
     yield from (part for part in dict.fromkeys((body, *body.split("/"))) if len(part) > 1)
-    if len(number) > 1:
-        yield from dict.fromkeys((bare, *_segment(number)))
+    yield from dict.fromkeys((bare, *_segment(number)))

@@ -250,6 +250,7 @@ def test_an_endless_run_is_cut_into_the_same_pieces_on_both_sides() -> None:
 @given(st.text() | mixed_text)
 @example("\u3164")  # a letter that nobody sees
 @example("ー・")
+@example("²A0")
 def test_tokens_are_never_empty_blank_or_punctuation_and_never_longer_than_the_limit(text: str) -> None:
     for token in tokens(text):
         assert 0 < len(token) <= TOKEN_MAX_CHARS
@@ -291,8 +292,12 @@ def test_full_width_and_half_width_give_the_same_tokens(text: str) -> None:
 
 @example("AA1%")
 @given(st.text(alphabet="abAB12_-. /:'%", max_size=12) | st.sampled_from(SAMPLES))
+@example("AA 1")
 def test_who_asks_in_lower_case_finds_what_is_written_in_any(text: str) -> None:
-    assert set(tokens(text.lower())) <= set(tokens(text))
+    asked, written = set(tokens(text.lower())), set(tokens(text))
+    assert asked & written or not asked
+    if "/" not in text:  # AA/A1-2 may be a standard, aa/a1-2 is a path
+        assert asked <= written
 
 
 @given(st.lists(st.sampled_from("後后裡裏里髮發发乾干著着瞭了係系計畫劃圖图書书"), max_size=6).map("".join))
