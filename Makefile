@@ -10,7 +10,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 DIR ?= app/samples/documents
 COLLECTION ?= default
 
-.PHONY: help demo test test-st lint format bench bench-large eval eval-public sweep ingest serve psql migrate settings start stop clean
+.PHONY: help demo test soak test-st lint format bench bench-large eval eval-public sweep ingest serve psql migrate settings start stop clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -32,6 +32,9 @@ demo: $(VENV)/.installed ## start everything on this machine, ingest the samples
 
 test: $(VENV)/.developing ## the whole test suite, on servers of its own
 	@$(BIN)/pytest
+
+soak: $(VENV)/.developing ## eight writers, eight readers and compaction at once for a minute
+	@SOAK_SECONDS=60 $(BIN)/pytest tests/integration/test_everything_at_once.py
 
 test-st: ## the tests of the local cross-encoder, with torch, in an environment of their own (.venv-st)
 	@$(MAKE) --no-print-directory VENV=.venv-st EXTRAS=dev,st .venv-st/.developing
