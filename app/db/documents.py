@@ -1,8 +1,8 @@
 """Documents and their chunks."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, cast
+from typing import Any, LiteralString, cast
 
 from psycopg.types.json import Jsonb
 
@@ -57,9 +57,24 @@ def lock(connection: Db, collection_id: int, source: str) -> tuple[int, int, Doc
 
 def insert(connection: Db, collection_id: int, source: Source, content_sha256: str, splitting: Splitting) -> int:
     """Insert a document. Returns its id."""
-    values = _columns(source, content_sha256, splitting)
-    values |= {"collection_id": collection_id, "source": source.source}
-    return cast(tuple[int], connection.execute(statement("documents", "insert"), values).fetchone())[0]
+    return insert_all(connection, collection_id, [(source, content_sha256)], splitting)[0]
+
+
+def insert_all(
+    connection: Db, collection_id: int, sources: Sequence[tuple[Source, str]], splitting: Splitting
+) -> list[int]:
+    """Insert documents, given with the sha-256 of their content. Returns their ids in the order given."""
+    values = [
+        _columns(source, digest, splitting) | {"collection_id": collection_id, "source": source.source}
+        for source, digest in sources
+    ]
+    ids: list[int] = []
+    with connection.cursor() as cursor:
+        cursor.executemany(statement("documents", "insert"), values, returning=True)
+        while len(ids) < len(values):
+            ids.append(cast(tuple[int], cursor.fetchone())[0])
+            cursor.nextset()
+    return ids
 
 
 def update(
@@ -155,23 +170,34 @@ def move_chunks(connection: Db, collection_id: int, moved: Mapping[int, Chunk]) 
 
 
 def insert_chunks(
-    connection: Db, collection_id: int, document_id: int, chunks: Sequence[Chunk], hashes: Sequence[str]
+    connection: Db, collection_id: int, document_ids: Sequence[int], chunks: Sequence[Chunk], hashes: Sequence[str]
 ) -> list[int]:
-    """Insert chunks with their spans. Returns their ids in the order given."""
-    values = {"collection_id": collection_id, "document_id": document_id} | _places(chunks)
-    values |= {"texts": [chunk.text for chunk in chunks], "hashes": list(hashes)}
-    by_ordinal = {row[1]: row[0] for row in connection.execute(statement("chunks", "insert"), values)}
-    ids = [by_ordinal[chunk.ordinal] for chunk in chunks]
+    """Insert chunks with their spans, each into its document. Returns their ids in the order given."""
+    ids = [row[0] for row in connection.execute(statement("chunks", "reserve"), {"count": len(chunks)}).fetchall()]
+    places = ((c.ordinal, c.start_char, c.end_char, c.text) for c in chunks)
+    rows = zip(ids, document_ids, places, hashes, (chunk.section for chunk in chunks), strict=True)
+    _copy(
+        connection,
+        statement("chunks", "copy"),
+        ("int8", "int8", "int8", "int4", "int4", "int4", "text", "text", "text"),
+        ((collection_id, i, document_id, *place, digest, section) for i, document_id, place, digest, section in rows),
+    )
     spans = [(i, n, span) for i, chunk in zip(ids, chunks, strict=True) for n, span in enumerate(chunk.spans)]
-    span_values = {
-        "collection_id": collection_id,
-        "chunk_ids": [chunk_id for chunk_id, _, _ in spans],
-        "ordinals": [ordinal for _, ordinal, _ in spans],
-        "starts": [span.start_char for _, _, span in spans],
-        "ends": [span.end_char for _, _, span in spans],
-    }
-    connection.execute(statement("chunks", "insert_spans"), span_values)
+    if spans:
+        _copy(
+            connection,
+            statement("chunks", "copy_spans"),
+            ("int8", "int8", "int4", "int4", "int4"),
+            ((collection_id, i, n, span.start_char, span.end_char) for i, n, span in spans),
+        )
     return ids
+
+
+def _copy(connection: Db, text: LiteralString, types: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    with connection.cursor() as cursor, cursor.copy(text) as copy:
+        copy.set_types(types)
+        for row in rows:
+            copy.write_row(row)
 
 
 def details(connection: Db, collection_id: int, chunk_ids: Sequence[int]) -> dict[int, ChunkDetail]:

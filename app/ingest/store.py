@@ -154,7 +154,7 @@ def _write_chunks(
 ) -> list[int]:
     chunks = [embedded.chunks[n] for n in plan.new]
     hashes = [embedded.hashes[n] for n in plan.new]
-    ids = documents.insert_chunks(connection, collection.id, document_id, chunks, hashes)
+    ids = documents.insert_chunks(connection, collection.id, [document_id] * len(chunks), chunks, hashes)
     vectors.add(connection, collection, ids, [embedded.vectors[n] for n in plan.new])
     spans = [(i, ordinal) for i, chunk in zip(ids, chunks, strict=True) for ordinal in range(len(chunk.spans))]
     vectors.add_spans(connection, collection, spans, [vector for n in plan.new for vector in embedded.span_vectors[n]])

@@ -16,17 +16,15 @@ FROM unnest(%(chunk_ids)s::bigint[], %(ordinals)s::int[], %(starts)s::int[], %(e
      AS m(id, ordinal, start_char, end_char, section)
 WHERE chunk.collection_id = %(collection_id)s AND chunk.id = m.id;
 
--- name: insert
-INSERT INTO chunk (collection_id, document_id, ordinal, start_char, end_char, text, text_sha256, section)
-SELECT %(collection_id)s, %(document_id)s, n.*
-FROM unnest(%(ordinals)s::int[], %(starts)s::int[], %(ends)s::int[], %(texts)s::text[], %(hashes)s::text[],
-            %(sections)s::text[]) AS n
-RETURNING id, ordinal;
+-- name: reserve
+SELECT nextval(pg_get_serial_sequence('chunk', 'id')) FROM generate_series(1, %(count)s);
 
--- name: insert_spans
-INSERT INTO span (collection_id, chunk_id, ordinal, start_char, end_char)
-SELECT %(collection_id)s, n.*
-FROM unnest(%(chunk_ids)s::bigint[], %(ordinals)s::int[], %(starts)s::int[], %(ends)s::int[]) AS n;
+-- name: copy
+COPY chunk (collection_id, id, document_id, ordinal, start_char, end_char, text, text_sha256, section)
+FROM STDIN (FORMAT binary);
+
+-- name: copy_spans
+COPY span (collection_id, chunk_id, ordinal, start_char, end_char) FROM STDIN (FORMAT binary);
 
 -- name: ids
 SELECT id FROM chunk WHERE collection_id = %(collection_id)s AND document_id = %(document_id)s;

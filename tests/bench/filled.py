@@ -111,7 +111,7 @@ def _write_batch(
             source = Source(f"{first:09}.txt", f"Document {first}", "text/plain", content, {"number": first})
             document_id = documents.insert(connection, collection.id, source, text_hash(content), collection.splitting)
             hashes = [text_hash(chunk.text) for chunk in made]
-            ids = documents.insert_chunks(connection, collection.id, document_id, made, hashes)
+            ids = documents.insert_chunks(connection, collection.id, [document_id] * len(made), made, hashes)
             of_chunks = _near(near, len(ids), rng)
             vectors.add(connection, collection, ids, list(of_chunks))
             keys = [(i, n) for i, chunk in zip(ids, made, strict=True) for n in range(len(chunk.spans))]
