@@ -84,13 +84,14 @@ def nearest_indexed(
 
     Never prepared: a plan made without the values takes LIMIT for a tenth of the table, and forgets the index.
     """
-    ef_search = min(max(scan.ef_search, limit), EF_SEARCH_MAX)
-    connection.execute(statement("vectors", "tune"), {"ef_search": ef_search, "max_scan_tuples": scan.max_scan_tuples})
+    tuning = {"ef_search": min(max(scan.ef_search, limit), EF_SEARCH_MAX), "max_scan_tuples": scan.max_scan_tuples}
     values = _scope(collection) | filters.values(allowed) | {"filtered": bool(allowed.given())}
     text = statement("vectors", "nearest_indexed").replace("indexed_type", spaces.vector_type(scan.indexed_type))
-    found = _ranked(connection.execute(text, values | {"vector": vector, "limit": limit}, prepare=False))
-    connection.execute(statement("vectors", "untune"))
-    return found
+    with connection.pipeline():  # one round trip for the three
+        connection.execute(statement("vectors", "tune"), tuning)
+        found = connection.execute(text, values | {"vector": vector, "limit": limit}, prepare=False)
+        connection.execute(statement("vectors", "untune"))
+    return _ranked(found)
 
 
 def cosines(connection: Db, collection: Collection, vector: Vector, chunk_ids: Ints) -> Floats:

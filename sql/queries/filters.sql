@@ -13,8 +13,8 @@ FROM (
       AND (%(filter_metadata)s::jsonpath IS NULL OR d.metadata @@ %(filter_metadata)s::jsonpath)
       AND (%(filter_source_prefix)s::text IS NULL OR d.source ^@ %(filter_source_prefix)s)
       AND (%(filter_document_ids)s::bigint[] IS NULL OR d.id = ANY(%(filter_document_ids)s))
-      AND (%(filter_created_at)s::tstzrange IS NULL OR d.created_at <@ %(filter_created_at)s)
-      AND (%(filter_updated_at)s::tstzrange IS NULL OR d.updated_at <@ %(filter_updated_at)s)
+      AND (%(filter_created_at)s::tstzrange IS NULL OR d.created_at <@ %(filter_created_at)s::tstzrange)
+      AND (%(filter_updated_at)s::tstzrange IS NULL OR d.updated_at <@ %(filter_updated_at)s::tstzrange)
       AND (%(filter_section)s::text IS NULL
            OR k.section = %(filter_section)s OR k.section ^@ (%(filter_section)s || ' > '))
     LIMIT %(limit)s) AS found;

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from typing import Any, cast
 
@@ -31,6 +32,9 @@ class Explained:
 
     def execute(self, query: Any, values: Any = None, **rest: Any) -> Any:
         return self._run(self.connection, query, values, rest)
+
+    def pipeline(self) -> Any:
+        return nullcontext()  # each plan is wanted at once
 
     def cursor(self, **rest: Any) -> Any:
         cursor = self.connection.cursor(**rest)
