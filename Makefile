@@ -54,11 +54,16 @@ bench: ## speed, as ratios measured in one run; DATA=DIR adds real paragraphs
 	@$(MAKE) --no-print-directory VENV=.venv-bench EXTRAS=dev,bench .venv-bench/.developing
 	@.venv-bench/bin/python -m tests.bench.embedder
 	@.venv-bench/bin/python -m tests.bench.bm25 $(if $(DATA),--data "$(DATA)")
+	@.venv-bench/bin/python -m tests.bench.vectors
+	@.venv-bench/bin/python -m tests.bench.load
 	@.venv-bench/bin/python -m tests.bench.search
 
 bench-large: ## the same with a million chunks, for an hour
 	@$(MAKE) --no-print-directory VENV=.venv-bench EXTRAS=dev,bench .venv-bench/.developing
 	@.venv-bench/bin/python -m tests.bench.bm25 --large
+	@.venv-bench/bin/python -m tests.bench.vectors --large
+	@.venv-bench/bin/python -m tests.bench.load --large
+	@.venv-bench/bin/python -m tests.bench.search --chunks 1000000
 
 eval: $(VENV)/.installed ## quality on the sample questions; fails under stated floors
 	@$(BIN)/ragledger eval
