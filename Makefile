@@ -53,6 +53,7 @@ format: $(VENV)/.developing ## rewrite the code in the house style
 bench: ## speed, as ratios measured in one run; DATA=DIR adds real paragraphs
 	@$(MAKE) --no-print-directory VENV=.venv-bench EXTRAS=dev,bench .venv-bench/.developing
 	@.venv-bench/bin/python -m tests.bench.embedder
+	@.venv-bench/bin/python -m tests.bench.tokens
 	@.venv-bench/bin/python -m tests.bench.bm25 $(if $(DATA),--data "$(DATA)")
 	@.venv-bench/bin/python -m tests.bench.vectors
 	@.venv-bench/bin/python -m tests.bench.load

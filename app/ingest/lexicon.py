@@ -31,7 +31,7 @@ def add(kind: Kind, terms: Iterable[str], collection: str | None, resources: Res
 
 def remove(kind: Kind, terms: Iterable[str], collection: str | None, resources: Resources) -> list[str]:
     """Remove words of a collection, or of all. Returns those that were there. Raises CollectionNotFound."""
-    words = [written(term) for term in terms]
+    words = [written(term.encode(errors="replace").decode()) for term in terms]  # half a surrogate pair is no word
     with resources.database.write() as connection:
         collection_id = collections.get(connection, collection).id if collection else None
         return lexicon.delete(connection, collection_id, kind, words)

@@ -183,6 +183,13 @@ broken (invariant, collection_id, place) AS (
     WHERE coalesce(s.tokens, 0) <> n.length AND NOT (coalesce(s.capped, false) AND s.tokens < n.length)
 
     UNION ALL
+    -- Its chunks and the questions are cut into other words. Run `ragledger lexicon apply`.
+    SELECT 'segment-words', g.collection_id, format('segment %s: %s', g.id, g.tokenizer)
+    FROM lexical_segment g JOIN collection c ON c.id = g.collection_id
+    WHERE NOT g.retired
+      AND substring(g.tokenizer FROM ' words-([0-9a-f]{16})$') IS DISTINCT FROM left(c.word_list, 16)
+
+    UNION ALL
     -- The segment cannot be read. Delete the tombstone and take it off the segment's dead_count.
     SELECT 'tombstone-bounds', t.collection_id, format('ordinal %s of segment %s', t.ordinal, t.segment_id)
     FROM lexical_tombstone t

@@ -96,6 +96,12 @@ BREAKS = [
     ),
     ("segment-lengths", "UPDATE lexical_segment SET lengths[1] = lengths[1] + 1"),
     ("segment-lengths", "DELETE FROM lexical_posting WHERE term = 'grinder'"),
+    ("segment-words", "UPDATE lexical_segment SET tokenizer = tokenizer || ' words-0123456789abcdef'"),
+    (
+        "segment-words",
+        "INSERT INTO word_list VALUES (repeat('0', 64), ARRAY['word'], ARRAY[]::text[]);"
+        "UPDATE collection SET word_list = repeat('0', 64)",
+    ),
     (
         "tombstone-bounds",
         f"INSERT INTO lexical_tombstone SELECT id, {FIRST_SEGMENT}, 9999 FROM collection;"

@@ -178,6 +178,10 @@ def test_what_cannot_be_a_word_is_refused_by_name(resources: Resources, kind: An
         assert lexicon.listed(connection, None, after=0, limit=10) == []
 
 
+def test_what_cannot_be_a_word_is_not_there_to_be_removed(resources: Resources) -> None:
+    assert words.remove("user_word", ["a\ud800", " ", "长" * 100], None, resources) == []
+
+
 def test_too_many_words_are_refused(resources: Resources, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(words, "WORDS_MAX", 3)
     words.add("user_word", ["a", "b", "c"], None, resources)
