@@ -54,10 +54,15 @@ def _query(entry: LedgerEntry) -> dict[str, Any]:
 
 
 def _circumstances(entry: LedgerEntry) -> dict[str, Any]:
-    """What besides the ranking decided the outcome; `reranked_by` is "" where the order stayed the fused one."""
-    question = entry.asked.question
-    reranked_by = entry.candidates.reranked_by if entry.candidates else ""
-    return {"filters": question.filters.given(), "use_cache": question.use_cache, "reranked_by": reranked_by}
+    """What besides the ranking decided the outcome; `reranked_by` is "" where the order stayed the fused one. `ranked`
+    is how many candidates there were, so that a lost row of theirs is missed."""
+    question, candidates = entry.asked.question, entry.candidates
+    return {
+        "filters": question.filters.given(),
+        "use_cache": question.use_cache,
+        "reranked_by": candidates.reranked_by if candidates else "",
+        "ranked": len(candidates.recalled.chunk_ids) if candidates else 0,
+    }
 
 
 def _statistics(used: LexicalStatistics) -> dict[str, Any]:

@@ -237,11 +237,60 @@ broken (invariant, collection_id, place) AS (
 
     UNION ALL
     -- Rows of the ledger were lost or changed; nothing the service does can do that. Restore them or delete the query.
-    SELECT 'query-ranks', h.collection_id, format('query %s', h.query_id)
+    SELECT 'query-ranks', q.collection_id, format('query %s', q.id)
+    FROM query_log q
+         LEFT JOIN (SELECT h.collection_id, h.query_id, count(*) AS n,
+                           min(h.rank) <> 1 OR max(h.rank) <> count(*) OR count(DISTINCT h.rank) <> count(*)
+                               OR min(h.fused_rank) <> 1 OR max(h.fused_rank) <> count(*)
+                               OR count(DISTINCT h.fused_rank) <> count(*) AS are_wrong
+                    FROM query_hit h
+                    GROUP BY h.collection_id, h.query_id) r
+                ON r.collection_id = q.collection_id AND r.query_id = q.id
+    -- rows of an earlier version do not say how many candidates they had
+    WHERE r.are_wrong OR coalesce(r.n, 0) <> (q.parameters ->> 'ranked')::bigint
+
+    UNION ALL
+    -- The ledger contradicts itself about what was returned. As above.
+    SELECT 'query-picks', h.collection_id, format('chunk %s of query %s', h.chunk_id, h.query_id)
     FROM query_hit h
-    GROUP BY h.collection_id, h.query_id
-    HAVING min(h.rank) <> 1 OR max(h.rank) <> count(*) OR count(DISTINCT h.rank) <> count(*)
-        OR min(h.fused_rank) <> 1 OR max(h.fused_rank) <> count(*) OR count(DISTINCT h.fused_rank) <> count(*)
+         LEFT JOIN query_hit p ON p.collection_id = h.collection_id AND p.query_id = h.query_id
+                              AND p.chunk_id = h.collapsed_into
+    WHERE h.collapsed_into IS NOT NULL AND (h.picked OR p.picked IS NOT TRUE)
+       OR h.resemblance IS NOT NULL AND h.collapsed_into IS NULL
+       OR h.passage_start_char >= h.passage_end_char
+       OR (h.passage_start_char IS NULL) <> (h.passage_end_char IS NULL)
+       OR h.passage_start_char IS NOT NULL AND NOT h.picked
+
+    UNION ALL
+    -- The statistics a question was ranked with were lost or changed: its BM25 cannot be recomputed. As above.
+    SELECT 'query-lexical', q.collection_id, format('query %s', q.id)
+    FROM query_log q
+         CROSS JOIN LATERAL (
+             SELECT array_agg(t.term ORDER BY t.term) AS terms, sum(t.count) AS count, sum(t.count * t.idf) AS weight
+             FROM jsonb_to_recordset(q.lexical -> 'terms') AS t(term text, count int, idf float8)) l
+         CROSS JOIN LATERAL (
+             SELECT array_agg(DISTINCT t.term ORDER BY t.term) AS terms, count(*) AS count
+             FROM unnest(q.tokens) AS t(term)) a
+    WHERE EXISTS (SELECT FROM query_hit h WHERE h.collection_id = q.collection_id AND h.query_id = q.id)
+      AND (NOT q.lexical ?& ARRAY['live_chunks', 'mean_length', 'terms', 'bound']
+           OR l.terms IS DISTINCT FROM a.terms OR coalesce(l.count, 0) <> a.count
+           OR abs(coalesce(l.weight, 0) * ((q.parameters ->> 'k1')::float8 + 1)
+                  - (q.lexical ->> 'bound')::float8) > 1e-6)
+
+    UNION ALL
+    -- BM25 counts a term otherwise than it did, although nothing has changed since: a posting was lost or renamed. Disable
+    -- the documents of the segment's chunks and enable them again. (Looks at each collection's latest question only.)
+    SELECT 'index-statistics', q.collection_id, format('term %s, df %s then, %s now', t.term, t.df, s.df)
+    FROM collection c
+         CROSS JOIN LATERAL (
+             SELECT l.* FROM query_log l
+             WHERE l.collection_id = c.id AND l.revision = c.revision AND l.lexical ? 'terms'
+             ORDER BY l.at DESC LIMIT 1) q
+         CROSS JOIN LATERAL jsonb_to_recordset(q.lexical -> 'terms') AS t(term text, df bigint)
+         JOIN LATERAL ragledger_audit.bm25_statistics(
+             q.collection_id, ARRAY(SELECT x.term FROM jsonb_to_recordset(q.lexical -> 'terms') AS x(term text))) s
+              ON s.term = t.term
+    WHERE s.df <> t.df OR s.live_chunks <> (q.lexical ->> 'live_chunks')::bigint
 
     UNION ALL
     -- Cached answers of an older state could be served. Set the revision above the highest logged one.

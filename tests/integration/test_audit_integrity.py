@@ -27,6 +27,12 @@ LONGEST = "(SELECT document_id FROM chunk GROUP BY document_id ORDER BY count(*)
 FIRST_SEGMENT = "(SELECT min(id) FROM lexical_segment)"
 POSTING = f"INSERT INTO lexical_posting SELECT id, {FIRST_SEGMENT}, 'zzz', " + "{}, {} FROM collection"
 
+# a question that was asked of the collection as it is
+CURRENT = (
+    "UPDATE query_log q SET revision = c.revision, lexical = ragledger_audit.bm25_lexical(c.id, tokens),"
+    " at = now() + interval '1 hour' FROM collection c WHERE question LIKE '%grinder%';"
+)
+
 # what breaks an invariant, and nothing but this one
 BREAKS = [
     ("document-hash", "UPDATE document SET content_sha256 = repeat('0', 64)"),
@@ -127,6 +133,23 @@ BREAKS = [
     ("qa-normalized", "UPDATE qa_pair SET normalized_question = 'ｈｏｗ  long'"),
     ("qa-normalized", "UPDATE qa_pair SET normalized_question = ''"),
     ("query-ranks", "DELETE FROM query_hit WHERE rank = 1 AND fused_rank = 1"),
+    (
+        "query-ranks",  # the last row of a query
+        "UPDATE query_hit SET collapsed_into = NULL, resemblance = NULL;"
+        "DELETE FROM query_hit h WHERE rank = (SELECT max(rank) FROM query_hit o WHERE o.query_id = h.query_id)"
+        " AND fused_rank = rank",
+    ),
+    ("query-ranks", "DELETE FROM query_hit"),
+    ("query-picks", "UPDATE query_hit SET collapsed_into = 0 WHERE NOT picked"),
+    ("query-picks", "UPDATE query_hit SET collapsed_into = chunk_id WHERE rank = 1"),
+    ("query-picks", "UPDATE query_hit SET resemblance = 1 WHERE picked"),
+    ("query-picks", "UPDATE query_hit SET passage_start_char = 0 WHERE picked"),
+    ("query-picks", "UPDATE query_hit SET passage_start_char = 0, passage_end_char = 9 WHERE NOT picked"),
+    ("query-lexical", "UPDATE query_log SET lexical = '{}'"),
+    ("query-lexical", "UPDATE query_log SET lexical = jsonb_set(lexical, '{bound}', '1') WHERE lexical ? 'bound'"),
+    ("query-lexical", "UPDATE query_log SET lexical = jsonb_set(lexical, '{terms,0,term}', '\"zzz\"')"),
+    ("index-statistics", CURRENT + "UPDATE lexical_posting SET term = 'grinders' WHERE term = 'grinder'"),
+    ("index-statistics", CURRENT + "UPDATE query_log SET lexical = jsonb_set(lexical, '{live_chunks}', '1')"),
     ("query-ranks", "UPDATE query_hit SET rank = 1 WHERE rank = 2"),
     ("revision", "UPDATE collection SET revision = 0"),
 ]
