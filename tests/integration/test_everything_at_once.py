@@ -15,11 +15,14 @@ import pytest
 
 from app.clients.cache import AnswerCache
 from app.clients.embedder import Embedder
+from app.db import collections
 from app.db.pool import Database
 from app.db.segment_cache import SegmentCache
 from app.errors import Conflict, NotFound
 from app.ingest import compact, pipeline, store
 from app.query import pipeline as search
+from app.query import recall
+from app.query.understand import tokenized, understand
 from app.records import Question, Source
 from app.resources import Resources
 from app.services import Endpoints
@@ -82,7 +85,25 @@ def read(rng: random.Random, done: Counter[str], resources: Resources) -> None:
     assert all(len(seen) == 1 for seen in versions.values()), versions
     assert len({hit.chunk_id for hit in result.hits}) == len(result.hits)
     assert all(hit.cosine is not None for hit in result.hits)
+    hold_against_tables(rng.choice(QUESTIONS), resources)
     done["search"] += 1
+
+
+def hold_against_tables(question: str, resources: Resources) -> None:
+    """What both recalls find in a snapshot is what the tables and the SQL functions say in the same one."""
+    with resources.database.read() as snapshot:
+        collection = collections.get(snapshot, "k")
+    asked = understand(Question(question, "k", resources.ranking_with(candidates=1_000)), collection, resources)
+    with resources.database.read() as snapshot:
+        asked = tokenized(asked, snapshot)
+        recalled = recall.both_paths(asked, snapshot, resources)
+        sql = "SELECT k.id FROM chunk k JOIN document d ON d.id = k.document_id WHERE d.state = 'active' ORDER BY k.id"
+        active = [row[0] for row in snapshot.execute(sql)]
+        sql = "SELECT * FROM ragledger_audit.bm25(%s, %s)"
+        bm25 = dict(snapshot.execute(sql, (collection.id, list(asked.tokens))).fetchall())
+    assert recalled.chunk_ids.tolist() == active
+    assert recalled.statistics.live_chunks == len(active)
+    assert recalled.bm25.tolist() == pytest.approx([bm25.get(chunk_id, 0.0) for chunk_id in active], abs=1e-6)
 
 
 def test_nothing_is_lost_and_nobody_sees_half_of_anything(many: Resources) -> None:
