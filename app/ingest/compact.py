@@ -23,7 +23,7 @@ from app.resources import Resources
 _LOG = logging.getLogger(__name__)
 TIER = 8  # a tier's segments are merged when there are this many; each tier is this many times larger
 DEAD_SHARE = 0.25  # a segment with more tombstones than this is written anew
-INLINE_CHUNKS = 512  # merged while the writer waits, in less than a second; larger merges are made behind its back
+INLINE_CHUNKS = 128  # merged while the writer waits, for half a second; larger merges are made behind its back
 _MERGE_BYTES = 1 << 22  # of postings that are merged before they are written
 _PURGE_POSTINGS = 20_000  # deleted in one transaction
 

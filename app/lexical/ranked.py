@@ -127,10 +127,12 @@ def _reaching(sums: Floats, least: float) -> Places:
 
 
 def _sum(lists: Sequence[Scores], size: int) -> Floats:
-    places = np.concatenate(list(map(_PLACES, lists))) if lists else ()
+    # of many short arrays, bytes are joined in less than half the time that numpy takes
+    places = np.frombuffer(b"".join(map(_PLACES, lists)), np.int32)
     if not len(places):
         return np.zeros(size)  # of nothing, bincount would make integers
-    return cast(Floats, np.bincount(places, np.concatenate(list(map(_VALUES, lists))), size))
+    values = np.frombuffer(b"".join(map(_VALUES, lists)), np.float64)
+    return cast(Floats, np.bincount(places, values, size))
 
 
 def _looked_up(lists: Sequence[Scores], places: Places, sums: Floats, n: int) -> tuple[Places, Floats]:

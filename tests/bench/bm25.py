@@ -125,7 +125,7 @@ def warm(report: Report, segment: Segment, theirs: bm25s.BM25, questions: Tokens
         taken = in_turn({"ours": ours_top, "bm25s": partial(found, theirs, question)}, ROUNDS)
         medians.append((statistics.median(taken["ours"]), statistics.median(taken["bm25s"])))
     ours_ms, theirs_ms = (statistics.median(side) * 1_000 for side in zip(*medians, strict=True))
-    report.line(f"a question, warm: {ours_ms:.2f} ms, bm25s {theirs_ms:.2f} ms (medians of {len(questions)})")
+    report.line(f"a question, warm: {ours_ms:.3f} ms, bm25s {theirs_ms:.3f} ms (medians of {len(questions)})")
     report.promise("bm25s's time over ours", statistics.median(b / a for a, b in medians), at_least=1.0)
     kept = index.nbytes + sum(term.nbytes for term in prepared.values())
     matrix = sum(theirs.scores[name].nbytes for name in ("data", "indices", "indptr"))
