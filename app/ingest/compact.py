@@ -48,7 +48,12 @@ def tidy(collection_id: int, resources: Resources) -> None:
     with _logged(collection_id):
         compact(collection_id, resources, at_most=INLINE_CHUNKS)
         if any(_found(collection_id, resources)) and _running.acquire(blocking=False):
-            threading.Thread(target=_in_background, args=(collection_id, resources), daemon=True).start()
+            thread = threading.Thread(target=_in_background, args=(collection_id, resources), daemon=True)
+            try:
+                thread.start()
+            except RuntimeError as e:  # the system has no more of them
+                _running.release()
+                _LOG.warning("compact.failed collection=%s error=%s", collection_id, e)
 
 
 def finish() -> None:
