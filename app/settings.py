@@ -72,7 +72,7 @@ class Settings(BaseSettings):
     hnsw_ef_search: int = Field(100, ge=1, le=1_000, description="Candidates an HNSW scan keeps, at least")
     hnsw_halfvec: bool = Field(False, description="Index vectors in half precision: half the memory")
     index_memory_bytes: int = Field(
-        2_000_000_000, ge=64_000_000, description="Memory that building an index may take on the database server, bytes"
+        4_000_000_000, ge=64_000_000, description="Memory that building an index may take on the database server, bytes"
     )
     question_max_chars: int = Field(2_000, ge=10, le=100_000, description="Longest question accepted, characters")
 

@@ -16,6 +16,7 @@ from app.records import Space
 
 VECTOR_DIM_MAX, HALFVEC_DIM_MAX = 2_000, 4_000  # what pgvector's HNSW takes
 _GRAPH_BYTES = 900  # of one element besides its vector, with m = 16; measured: 720
+_LEAST_BYTES = 64_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +71,16 @@ def count(connection: Db, collection_id: int) -> int:
     return cast(tuple[int], row)[0]
 
 
-def prepare(connection: Db, space: Space, *, memory_bytes: int, workers: int) -> None:
-    """Let the session build for as long as it takes, with the memory that the graph needs up to a limit."""
-    rows = spaces.partition(connection, space).rows
-    needed = rows * (4 * space.identity.dim + _GRAPH_BYTES)
-    kilobytes = min(max(needed, 64_000_000), memory_bytes) // 1024
+def prepare(connection: Db, space: Space, *, memory_bytes: int, workers: int) -> int:
+    """Let the session build for as long as it takes, with the memory that the graph needs, up to a limit.
+
+    Returns the bytes needed. Statistics are refreshed before: the need follows from them, and the choice of scans.
+    """
+    connection.execute(SQL("ANALYZE document, chunk, {}").format(_partition(connection, space)))
+    needed = spaces.partition(connection, space).rows * (4 * space.identity.dim + _GRAPH_BYTES)
+    kilobytes = min(max(needed, _LEAST_BYTES), memory_bytes) // 1024
     connection.execute(statement("indexes", "prepare"), {"kilobytes": kilobytes, "workers": workers})
+    return needed
 
 
 def create(connection: Db, space: Space, indexed_type: str, *, online: bool) -> None:
@@ -102,11 +107,6 @@ def drop(connection: Db, index: Index, *, wait_seconds: int = 0) -> bool:
     except errors.LockNotAvailable:
         return False
     return True
-
-
-def analyze(connection: Db, space: Space) -> None:
-    """Refresh the statistics by which scans are chosen."""
-    connection.execute(SQL("ANALYZE document, chunk, {}").format(_partition(connection, space)))
 
 
 def progress(connection: Db, space: Space) -> Progress | None:

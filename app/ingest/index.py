@@ -64,15 +64,15 @@ def build(space: Space, resources: Resources, watch: Watch, *, online: bool = Tr
         _drop(connection, _invalid(connection, space))
         old = indexes.find(connection, space)
         try:
-            indexes.prepare(
-                connection, space, memory_bytes=settings.index_memory_bytes, workers=max(1, (os.cpu_count() or 1) - 1)
-            )
+            workers = max(1, (os.cpu_count() or 1) - 1)
+            limit = settings.index_memory_bytes
+            if (needed := indexes.prepare(connection, space, memory_bytes=limit, workers=workers)) > limit:
+                _LOG.warning("index.slow needed_bytes=%s setting=INDEX_MEMORY_BYTES", needed)
             _create(connection, space, indexed_type, resources, watch, online=online)
         except BaseException:
             _drop(connection, _invalid(connection, space), wait_seconds=_PARTING_SECONDS)
             raise
         _drop(connection, old)
-        indexes.analyze(connection, space)
         return indexes.find(connection, space)[0]
 
 

@@ -97,7 +97,7 @@ def main() -> int:
     failures = []
     for size in [1_000_000] if options.large else options.sizes:
         report = Report(f"vectors, {size:,} x {points.DIM}, clustered, questions near members")
-        with service(index_memory_bytes=4_000_000_000) as resources:
+        with service() as resources:
             bench = Bench(resources, size, report)
             compare_results(bench)
             compare_times(bench)

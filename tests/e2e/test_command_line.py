@@ -171,3 +171,11 @@ def test_the_index_is_compacted_and_what_needs_nothing_is_passed_over_in_silence
     assert json.loads(cli("search", "铜壶", "--collection", "k", "--json"))["hits"][0]["source"] == "水壶.md"
     assert "no collection is named 'missing'" in cli("compact", "--collection", "missing", status=1)
     assert "exclude each other" in cli("compact", "--collection", "k", "--all", status=2)
+
+
+def test_an_ingest_that_outgrows_exact_scans_indexes_its_vectors(cli: Cli, notes: Path) -> None:
+    cli.environment["EXACT_SCAN_MAX"] = "1"
+    cli("ingest", notes, "--collection", "k")
+    assert "k: 2 chunks, indexed as vector(384)" in cli("index", "--collection", "k")
+    found = json.loads(cli("search", "铜壶容量", "--collection", "k", "--json"))
+    assert found["hits"][0]["source"] == "水壶.md"
