@@ -37,7 +37,7 @@ class Term:
 
     @property
     def nbytes(self) -> int:
-        return self.scores.places.nbytes + self.scores.values.nbytes
+        return self.scores.nbytes
 
 
 class Index:
@@ -73,7 +73,7 @@ class Index:
             k1=k1,
             b=b,
         )
-        return Term(TermStatistic(term, 1, df, idf), Scores(places, values, float(values.max(initial=0.0))))
+        return Term(TermStatistic(term, 1, df, idf), ranked.scores(places, values, self.size))
 
     def mask(self, places: Places, value: bool) -> NDArray[np.bool_]:
         """(size,) with this value at some places and the other one elsewhere."""

@@ -1,8 +1,8 @@
 """The best of many sums: add up scores that stand in sorted lists, and find the highest without sorting them all.
 
-Exact. The places are gone through in blocks that fit a core's cache. Once the n-th best sum so far exceeds all that the
-longest lists can add, a place that stands in these alone cannot be among the n best, so that they are looked up at the
-places that are left (MaxScore: Turtle and Flood, Query evaluation: strategies and optimizations, 1995).
+Exact. Once the n-th best sum so far exceeds all that the longest lists can add, a place that stands in these alone
+cannot be among the n best, so that they are looked up at the places that are left (MaxScore: Turtle and Flood, Query
+evaluation: strategies and optimizations, 1995).
 """
 
 from collections.abc import Sequence
@@ -25,12 +25,21 @@ _HIGHEST, _PLACES, _VALUES = attrgetter("highest"), attrgetter("places"), attrge
 
 
 @dataclass(frozen=True, slots=True)
-class Scores:
+class Listed:
     """What one term adds: places (n,) int32 ascending, values (n,) float64 > 0, the highest of them."""
 
     places: NDArray[np.int32]
     values: Floats
     highest: float
+
+    @property
+    def nbytes(self) -> int:
+        return self.places.nbytes + self.values.nbytes
+
+    @property
+    def costs(self) -> tuple[int, int]:
+        """Of adding the list whole, and of looking up one place, in places added."""
+        return len(self.places), LOOKUP_COST
 
     def at(self, places: Places) -> Floats:
         """The values at some places, 0 where there is none."""
@@ -39,6 +48,44 @@ class Scores:
         sought = places.astype(np.int32)  # of another dtype, numpy would convert the whole list
         index = np.minimum(self.places.searchsorted(sought), len(self.places) - 1)
         return np.where(self.places[index] == sought, self.values[index], 0.0)
+
+    def add_to(self, sums: Floats) -> None:
+        np.add.at(sums, self.places, self.values)
+
+
+@dataclass(frozen=True, slots=True)
+class Everywhere:
+    """What a term adds that stands in most places: values (size,) float64, 0 where it does not stand."""
+
+    values: Floats
+    highest: float
+
+    @property
+    def nbytes(self) -> int:
+        return self.values.nbytes
+
+    @property
+    def costs(self) -> tuple[int, int]:
+        return len(self.values) // 6, 3
+
+    def at(self, places: Places) -> Floats:
+        return self.values[places]
+
+    def add_to(self, sums: Floats) -> None:
+        sums += self.values
+
+
+Scores = Listed | Everywhere
+
+
+def scores(places: NDArray[np.int32], values: Floats, size: int) -> Scores:
+    """Values at ascending places, in the form that takes less memory and time."""
+    highest = float(values.max(initial=0.0))
+    if size <= SMALL or 2 * len(places) < size:
+        return Listed(places, values, highest)
+    everywhere = np.zeros(size)
+    everywhere[places] = values
+    return Everywhere(everywhere, highest)
 
 
 def ordered(lists: list[Scores], size: int) -> list[Scores]:
@@ -64,26 +111,27 @@ def _best_of_many(
     lists: Sequence[Scores], size: int, n: int, banned: NDArray[np.bool_] | None
 ) -> tuple[Places, Floats]:
     rests = list(accumulate([each.highest for each in reversed(lists)], initial=0.0))[::-1]
-    ends = accumulate([len(each.places) for each in lists])
+    ends = accumulate([len(each.values) for each in lists])
     short = next((i for i, end in enumerate(ends) if end > size // 16), len(lists))
     sums, few = _sum_few(lists[:short], size, banned)
     seen: Places | None = few  # None: everywhere
     known = sums[few]
     for i in range(short, len(lists)):
         bar = floor(known, n) * _SLACK - rests[i]
-        if bar > 0 and len(near := _reaching(known, bar)) * LOOKUP_COST < len(lists[i].places):
+        whole, lookup = lists[i].costs
+        if bar > 0 and len(near := _reaching(known, bar)) * lookup < whole:
             places = near if seen is None else np.sort(seen[near])
             return _looked_up(lists[i:], places, sums[places], n)
         if seen is not None and banned is not None:
             sums[banned] = -np.inf
-        np.add.at(sums, lists[i].places, lists[i].values)
+        lists[i].add_to(sums)
         known, seen = sums, None
     near = _reaching(known, floor(known, n))
     places = near if seen is None else np.sort(seen[near])
     return places, sums[places]
 
 
-def _sum_few(lists: Sequence[Scores], size: int, banned: NDArray[np.bool_] | None) -> tuple[Floats, Places]:
+def _sum_few(lists: Sequence[Any], size: int, banned: NDArray[np.bool_] | None) -> tuple[Floats, Places]:
     """The sums, and each place once where they are not 0 and that counts: of few, at a price for each of them."""
     sums, seen = np.zeros(size), [np.empty(0, np.int32)]
     for each in lists:
@@ -94,13 +142,18 @@ def _sum_few(lists: Sequence[Scores], size: int, banned: NDArray[np.bool_] | Non
     return sums, places if banned is None else places[~banned[places]]
 
 
-def sums_at(lists: Sequence[Scores], size: int, places: Places) -> Floats:
+def sums_at(lists: Sequence[Scores], size: int, places: NDArray[np.int32]) -> Floats:
     """The sums at some places (m,), 0 at the place -1; to the last bit those of `best`."""
-    if size and size + sum([len(each.places) for each in lists]) < LOOKUP_COST * len(places) * len(lists):
-        return np.where(places < 0, 0.0, _sum(lists, size)[places])
+    found = places >= 0
+    known = places[found]
+    if size <= SMALL and size < LOOKUP_COST * len(known) * len(lists):
+        made = _sum(lists, size)[known]
+    else:
+        made = np.zeros(len(known))
+        for each in lists:
+            made += each.at(known)
     sums = np.zeros(len(places))
-    for each in lists:
-        sums += each.at(places)
+    sums[found] = made
     return sums
 
 

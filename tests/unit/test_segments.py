@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from app.lexical import bm25, ranked, segments
 from app.lexical.index import Index, Part, Scored
-from app.lexical.ranked import Scores
+from app.lexical.ranked import Everywhere, Listed, Scores
 from app.lexical.segments import NOBODY, NOTHING, Ordinals, Postings, Segment
 from app.records import Ints
 
@@ -162,12 +162,14 @@ def test_the_top_is_the_head_of_the_sorted_list(
 def test_the_best_of_many_places_are_those_of_all_sums(seed: int) -> None:
     rng = np.random.default_rng(seed)
     size, n = int(rng.integers(20_000, 60_000)), int(rng.integers(1, 150))
-    lists = [of_length(rng, size, int(df)) for df in rng.choice([0, 1, 30, 900, 5_000, 19_000], rng.integers(1, 7))]
+    lists = [
+        of_length(rng, size, int(df)) for df in rng.choice([0, 1, 30, 900, 5_000, 19_000, 20_000], rng.integers(1, 7))
+    ]
     lists = ranked.ordered([*lists, *lists[:1]], size)
     banned = rng.random(size) < 0.3 if seed % 2 else None
     sums = np.zeros(size)
     for each in lists:
-        sums[each.places] += each.values
+        each.add_to(sums)
     if banned is not None:
         sums[banned] = 0
     places, found = ranked.best(lists, size, n, banned)
@@ -178,11 +180,20 @@ def test_the_best_of_many_places_are_those_of_all_sums(seed: int) -> None:
     np.testing.assert_array_equal(ranked.sums_at(lists, size, places.astype(np.int32)), found)
 
 
+def test_a_term_that_stands_in_most_places_is_kept_without_them() -> None:
+    many, few = (np.arange(0, 40_000, step, dtype=np.int32) for step in (1, 3))
+    assert isinstance(ranked.scores(few, np.ones(len(few)), 40_000), Listed)
+    everywhere = ranked.scores(many, np.ones(len(many)), 40_001)
+    assert isinstance(everywhere, Everywhere)
+    assert everywhere.nbytes < many.nbytes + 8 * len(many)
+    assert everywhere.at(np.array([0, 39_999, 40_000])).tolist() == [1.0, 1.0, 0.0]
+
+
 def of_length(rng: np.random.Generator, size: int, df: int) -> Scores:
     """A list whose values are the lower, the longer it is; some are equal."""
     places = np.sort(rng.choice(size, df, replace=False)).astype(np.int32)
     values = math.log(size / max(df, 1)) * rng.choice([0.5, 1.0, 1.5], df) * rng.choice([1.0, rng.random()], df)
-    return Scores(places, values, float(values.max(initial=0.0)))
+    return ranked.scores(places, values, size)
 
 
 @given(STEPS, st.lists(WORDS, min_size=1, max_size=6))
