@@ -1,6 +1,7 @@
 """BM25 and the ledger recomputed in SQL, against what the service computed."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, get_args
 
 import numpy as np
@@ -10,6 +11,7 @@ from audited import COLLECTION, QUESTIONS, add, change, fill, kept_resources
 from hypothesis import HealthCheck, given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
+from rerank_server import rerank_server
 
 from app.clients.embedder import Embedder
 from app.db import collections, lexical, postings
@@ -186,6 +188,24 @@ def test_every_reranker_is_recomputed_as_far_as_sql_can(
     fill(resources)
     found = verdicts(ask(QUESTIONS[2], resources, ranking), resources)
     assert found == dict.fromkeys((*RAW, *STEPS), "agrees") | others
+
+
+def test_what_a_server_judged_is_taken_as_stored_and_the_score_recomputed_from_it(resources: Resources) -> None:
+    fill(resources)
+    with rerank_server() as server:
+        asking = replace(resources, settings=resources.settings.model_copy(update={"reranker_url": server.url}))
+        vars(asking)["embedder"] = resources.embedder
+        question = Question(QUESTIONS[2], COLLECTION, Ranking(reranker="http"), explain=True)
+        judged = search(question, asking)
+        server.fault = "no json"
+        fallen_back = search(question, asking)
+    agree = dict.fromkeys((*RAW, *STEPS), "agrees")
+    assert verdicts(judged.query_id, resources) == agree | {"rerank_score": "taken as stored"}
+    assert fallen_back.degraded == ("rerank",)
+    assert verdicts(fallen_back.query_id, resources) == agree | {"rerank_score": "nothing to compare"}
+    known = [(path.method, path.known > 0) for each in (judged, fallen_back) if each.explanation
+             for path in each.explanation.paths if path.path == "rerank"]  # fmt: skip
+    assert known == [("http", True), ("http", False)]
 
 
 def test_a_row_of_before_the_methods_is_recomputed(resources: Resources) -> None:
