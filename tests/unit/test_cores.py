@@ -17,7 +17,7 @@ from app.lexical.segments import Segment
 from app.records import NO_WORDS, WordList
 from app.settings import ROOT
 
-WORDS = WordList("w", ("黛峰烘豆机",), ("the",))
+WORDS = WordList("cores", ("黛峰烘豆机",), ("the",))
 
 
 @pytest.fixture(autouse=True)
