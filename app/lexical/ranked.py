@@ -19,7 +19,7 @@ from app.records import Floats
 Places = NDArray[np.signedinteger[Any]]
 
 LOOKUP_COST = 16  # of one place in a list, in places of a list that is added whole
-SMALL = 16_384  # up to so many places, all is added: looking for a way round would take longer
+SMALL = 65_536  # up to so many places, all is added: looking for a way round takes longer (measured to 100,000)
 _SLACK = 1 - 1e-9  # sums in another order differ by rounding
 _HIGHEST, _PLACES, _VALUES = attrgetter("highest"), attrgetter("places"), attrgetter("values")
 
