@@ -562,7 +562,6 @@ class LedgerEntry:
     reason: str
     timings_ms: Mapping[str, float]
     candidates: Candidates | None = None
-    labels: Mapping[int, Label] = field(default_factory=dict)  # by chunk id
     picked: Picked = field(default_factory=lambda: Picked(()))
     cited: frozenset[int] = frozenset()
     answer: str | None = None

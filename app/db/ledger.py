@@ -76,7 +76,7 @@ def _hits(entry: LedgerEntry, candidates: Candidates) -> bytes:
     recalled, picked = candidates.recalled, entry.picked
     ids: list[int] = recalled.chunk_ids.tolist()
     hits = {hit.chunk_id: hit for hit in picked.hits}
-    labels = [entry.labels[i] for i in ids]
+    labels = [recalled.labels[i] for i in ids]
     collapses = [picked.collapses.get(i, _NO_COLLAPSE) for i in ids]
     into = np.array([collapse.into for collapse in collapses], np.int64)
     grown = [hits[i].passage if i in hits else None for i in ids]

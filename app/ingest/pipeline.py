@@ -34,12 +34,18 @@ def ingest_files(files: Iterable[tuple[Path, str]], name: str, resources: Resour
         except OWN_FAULTS as e:
             _LOG.info("ingest.failed error=%s", type(e).__name__)
             yield Ingested(source, "failed", reason=str(e))
+    if collection:
+        index.mention(collection, resources)
     compact.finish()  # the process may end here
 
 
 def ingest(source: Source, name: str, resources: Resources) -> Ingested:
     """Ingest one document. The same again is `unchanged`; a changed one replaces its chunks."""
-    return _ingest(source, open_collection(name, resources), resources)
+    collection = open_collection(name, resources)
+    made = _ingest(source, collection, resources)
+    if made.outcome != "unchanged":
+        index.mention(collection, resources)
+    return made
 
 
 def open_collection(name: str, resources: Resources) -> Collection:
@@ -70,7 +76,6 @@ def _ingest(source: Source, collection: Collection, resources: Resources) -> Ing
         except Conflict:
             continue  # another writer was first: look again at what is there now
         compact.tidy(collection.id, resources)
-        index.mention(collection, resources)
         _LOG.info("ingest.done document=%s chunks=%s ms=%.0f", document.id, len(embedded.chunks), _ms(started))
         return Ingested(
             source=source.source,

@@ -121,7 +121,7 @@ def _best_of_many(
         whole, lookup = lists[i].costs
         if bar > 0 and len(near := _reaching(known, bar)) * lookup < whole:
             places = near if seen is None else np.sort(seen[near])
-            return _looked_up(lists[i:], places, sums[places], n)
+            return _looked_up(lists[i:], rests[i + 1 :], places, sums[places], n)
         if seen is not None and banned is not None:
             sums[banned] = -np.inf
         lists[i].add_to(sums)
@@ -188,10 +188,11 @@ def _sum(lists: Sequence[Scores], size: int) -> Floats:
     return cast(Floats, np.bincount(places, values, size))
 
 
-def _looked_up(lists: Sequence[Scores], places: Places, sums: Floats, n: int) -> tuple[Places, Floats]:
-    """Add the long lists at the places that are left, fewer with each."""
-    rests = list(accumulate([each.highest for each in reversed(lists)], initial=0.0))[::-1]
-    for each, rest in zip(lists, rests[1:], strict=True):
+def _looked_up(
+    lists: Sequence[Scores], rests: Sequence[float], places: Places, sums: Floats, n: int
+) -> tuple[Places, Floats]:
+    """Add the long lists at the places that are left, fewer with each. rests: what those behind a list can add."""
+    for each, rest in zip(lists, rests, strict=True):
         sums = sums + each.at(places)
         kept = sums >= floor(sums, n) * _SLACK - rest
         places, sums = places[kept], sums[kept]

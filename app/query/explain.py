@@ -12,6 +12,7 @@ from app.lexical.overlap import coverage, term_weights
 from app.lexical.tokens import tokenizer, tokens
 from app.query import fuse
 from app.query.ledger import Found
+from app.query.rerank import spans
 from app.records import (
     Candidates,
     Collapse,
@@ -111,15 +112,12 @@ def _terms(match: Match, statistics: LexicalStatistics, ranking: Ranking) -> tup
 
 
 def _best_span(hit: Hit, found: Found, statistics: LexicalStatistics) -> SpanExplanation | None:
-    """The span of highest cosine, of equal ones the first; None where there is no span or no cosine."""
-    spans = found.spans.get(hit.chunk_id, ())
-    known = [(span.cosine, span) for span in spans if span.cosine is not None]
-    if not known:
+    span = spans.best(found.spans.get(hit.chunk_id, ()))
+    if span is None or span.cosine is None:
         return None
-    cosine, span = max(known, key=lambda pair: pair[0])
     text = hit.text[span.start_char : span.end_char]
     covered = coverage(set(tokens(text, found.asked.collection.words)), term_weights(statistics))
-    return SpanExplanation(span.start_char, span.end_char, text, cosine, covered)
+    return SpanExplanation(span.start_char, span.end_char, text, span.cosine, covered)
 
 
 def _collapses(found: Found) -> tuple[CollapseExplanation, ...]:

@@ -12,12 +12,17 @@ HAN_MUCH = 0.2
 _HAN = re.compile(r"[\u3400-\u9fff]")
 
 
+def is_chinese(text: str) -> bool:
+    """Whether a text has a Han character: who writes Chinese may use English terms, hardly the other way round."""
+    return _HAN.search(text) is not None
+
+
 def differs(question: str, han_shares: Floats) -> NDArray[np.bool_]:
     """(n,) true where a chunk with that share of Han characters, 0 to 1, is not in the question's language.
 
     Only Chinese is told from all others. A chunk of both languages is in either; a question without letters in any.
     """
-    if _HAN.search(question):
+    if is_chinese(question):
         return han_shares < HAN_LITTLE
     if any(char.isalpha() for char in question):
         return han_shares > HAN_MUCH

@@ -53,7 +53,6 @@ def record_search(result: SearchResult, found: Found, resources: Resources) -> S
         reason=f"{len(result.hits)} of {len(found.candidates.rank)} candidates",
         timings_ms=result.timings_ms,
         candidates=found.candidates,
-        labels=found.candidates.recalled.labels,
         picked=found.picked,
         degraded=result.degraded,
     )
@@ -72,7 +71,6 @@ def record_answer(answer: Answer, found: Found, resources: Resources) -> Answer:
         reason=f"{verdict} at confidence {answer.confidence:.3f}",
         timings_ms=answer.timings_ms,
         candidates=found.candidates,
-        labels=found.candidates.recalled.labels,
         picked=found.picked,
         cited=frozenset(citation.chunk_id for citation in answer.citations),
         answer=answer.text,

@@ -7,11 +7,11 @@ mistake of refusing weighted three times. It tells other subjects apart, not a m
 """
 
 import math
-import re
 from collections.abc import Sequence
 
 import numpy as np
 
+from app.query.language import is_chinese
 from app.records import Candidates, Floats, Hit, Quote
 
 THRESHOLD = 0.5
@@ -19,14 +19,13 @@ THRESHOLD = 0.5
 SAME_LANGUAGE = (-27.56, 37.54, 14.10)
 ACROSS_LANGUAGES = (-21.64, 40.67, 0.0)
 UNKNOWN_COSINE = 0.62  # the middle between the two outcomes, where the vector path is away
-_HAN = re.compile(r"[\u3400-\u9fff]")
 
 
 def confidence(question: str, hits: Sequence[Hit], candidates: Candidates, coverage: float) -> float:
     """The estimated probability, 0 to 1, that the collection answers the question; 0 without a hit."""
     if not hits:
         return 0.0
-    same = bool(_HAN.search(question)) == bool(_HAN.search(hits[0].text))
+    same = is_chinese(question) == is_chinese(hits[0].text)
     intercept, cosine_weight, coverage_weight = SAME_LANGUAGE if same else ACROSS_LANGUAGES
     logit = intercept + cosine_weight * _best_cosine(candidates) + coverage_weight * coverage
     return 1 / (1 + math.exp(-logit))
@@ -40,7 +39,7 @@ def answers(quotes: Sequence[Quote], confidence: float) -> bool:
 def text(question: str, nearest: Sequence[Hit]) -> str:
     """The refusal in the question's language, naming the nearest documents."""
     titles = list(dict.fromkeys(hit.title for hit in nearest))[:3]
-    if _HAN.search(question):
+    if is_chinese(question):
         named = "最接近的文档：" + "、".join(f"《{title}》" for title in titles) + "。" if titles else ""
         return f"知识库中没有找到这个问题的答案。{named}"
     named = " The nearest documents are: " + "; ".join(titles) + "." if titles else ""

@@ -25,10 +25,6 @@
 \else
     \set queries 20000
 \endif
-\if :{?shown}
-\else
-    \set shown 20
-\endif
 
 -- all at once, since each part needs the same counts; kept as a variable, since a read replica has no temporary tables
 WITH asked AS MATERIALIZED (

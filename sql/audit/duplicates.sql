@@ -32,10 +32,6 @@
 \else
     \set queries 2000
 \endif
-\if :{?shown}
-\else
-    \set shown 20
-\endif
 
 \echo
 \echo DOCUMENTS of equal content

@@ -27,10 +27,6 @@
 \else
     \set similar 0.8
 \endif
-\if :{?shown}
-\else
-    \set shown 20
-\endif
 
 \echo
 \echo REFUSALS of the last :days days

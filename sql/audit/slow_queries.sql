@@ -24,10 +24,6 @@
 \else
     \set days 7
 \endif
-\if :{?shown}
-\else
-    \set shown 20
-\endif
 
 \echo
 \echo STEPS of the last :days days, milliseconds

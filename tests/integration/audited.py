@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 from uuid import uuid4
 
@@ -25,6 +26,7 @@ from app.services import Endpoints
 from app.settings import ROOT, Settings
 
 COLLECTION = "handbook"
+INTEGRITY = (ROOT / "sql" / "audit" / "integrity.sql").read_text(encoding="utf-8")
 QUESTIONS = (
     "How do I clear error E11000, error E11000?",
     "退货 需要 保修卡 吗",
@@ -83,6 +85,12 @@ def kept_resources(servers: Endpoints, settings: Settings, embedder: Embedder) -
         vars(made)["embedder"] = embedder
         yield url, made
         made.close()
+
+
+def broken(resources: Resources) -> list[tuple[Any, ...]]:
+    """The invariants that sql/audit/integrity.sql finds broken."""
+    with resources.database.read() as connection:
+        return connection.execute(INTEGRITY).fetchall()
 
 
 def psql(url: str, script: str, **variables: str) -> subprocess.CompletedProcess[str]:

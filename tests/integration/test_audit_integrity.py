@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import psycopg
 import pytest
-from audited import COLLECTION, QUESTIONS, add, change, fill, kept_resources, psql
+from audited import COLLECTION, INTEGRITY, QUESTIONS, add, change, fill, kept_resources, psql
 
 from app.clients.embedder import Embedder
 from app.ingest.compact import TIER
@@ -17,10 +17,9 @@ from app.query.pipeline import answer, search
 from app.records import Question
 from app.resources import Resources
 from app.services import Endpoints
-from app.settings import ROOT, Settings
+from app.settings import Settings
 
-SCRIPT = (ROOT / "sql" / "audit" / "integrity.sql").read_text(encoding="utf-8")
-CHECKS = SCRIPT.split("broken (invariant, collection_id, place) AS (")[1]
+CHECKS = INTEGRITY.split("broken (invariant, collection_id, place) AS (")[1]
 
 FIRST_CHUNK = "(SELECT min(id) FROM chunk)"
 LONGEST = "(SELECT document_id FROM chunk GROUP BY document_id ORDER BY count(*) DESC LIMIT 1)"
@@ -178,7 +177,7 @@ def healthy(servers: Endpoints, settings: Settings, embedder: Embedder) -> Itera
 
 
 def broken(connection: psycopg.Connection[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    return connection.execute(SCRIPT.encode()).fetchall()
+    return connection.execute(INTEGRITY.encode()).fetchall()
 
 
 def test_a_healthy_database_gives_no_row(healthy: str) -> None:

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from audited import broken
 
 from app.db import collections, lexicon, postings
 from app.errors import CollectionNotFound, InvalidInput, NotFound
@@ -28,7 +29,6 @@ from app.resources import Resources
 from app.settings import ROOT
 
 PRODUCT = "黛峰烘豆机"
-INTEGRITY = (ROOT / "sql" / "audit" / "integrity.sql").read_text(encoding="utf-8")
 
 
 def add(resources: Resources, name: str, text: str = "", collection: str = "k") -> int:
@@ -49,11 +49,6 @@ def scores(resources: Resources, question: str, collection: str = "k") -> dict[s
     """BM25 by source, and the tokens that the question gave."""
     asked = Question(question, collection, resources.ranking_with(top_k=100))
     return {hit.source: round(hit.bm25, 9) for hit in search.search(asked, resources).hits}
-
-
-def broken(resources: Resources) -> list[tuple[Any, ...]]:
-    with resources.database.read() as connection:
-        return connection.execute(INTEGRITY).fetchall()
 
 
 def in_effect(resources: Resources) -> WordList:

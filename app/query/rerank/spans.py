@@ -1,6 +1,6 @@
 """A chunk's vector blurs its sentences: rerank it by the best of its spans."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from app.lexical.overlap import coverage, term_weights
@@ -36,7 +36,13 @@ def score(span_cosine: Floats, coverage: Floats, weight: float) -> Floats:
     return span_cosine + weight * coverage if weight else span_cosine
 
 
+def best(spans: Iterable[SpanScore]) -> SpanScore | None:
+    """The span of highest cosine, of equal ones the first; None where no span has a cosine."""
+    known = [span for span in spans if span.cosine is not None]
+    return max(known, key=lambda span: span.cosine or 0.0, default=None)
+
+
 def _best(head: Head) -> Mapping[int, SpanScore]:
-    """The span of highest cosine of each chunk to be reranked that has one; of equal ones the first."""
-    known = {i: [span for span in head.spans.get(i, ()) if span.cosine is not None] for i in head.reranked}
-    return {i: max(spans, key=lambda span: span.cosine or 0.0) for i, spans in known.items() if spans}
+    """The best span of each chunk to be reranked that has one."""
+    found = {i: best(head.spans.get(i, ())) for i in head.reranked}
+    return {i: span for i, span in found.items() if span}
