@@ -4,7 +4,7 @@ Scores: higher is better. Offsets: 0-based characters (code points), half-open, 
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 from uuid import UUID
@@ -206,7 +206,10 @@ class Filters:
 
     def given(self) -> dict[str, Any]:
         """The parts that are given, by name; empty where a search may find everything."""
-        return {name: value for name, value in asdict(self).items() if value}
+        return {name: value for name in _FILTERS if (value := getattr(self, name))}
+
+
+_FILTERS = tuple(part.name for part in fields(Filters))
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from app.records import Chunk, Collection, Ints, Source, Span, Vectors
 from app.resources import Resources
 
 _TEXTS = Path(__file__).resolve().parents[1] / "data" / "mixed_texts.jsonl"
-_SENTENCES = 4_000
+_SENTENCES = 20_000  # so that few chunks resemble each other
 _EMBEDDED = 400
 _CHUNK_SENTENCES = (10, 16)  # with spans of two: about what the samples are split into
 _SPAN_SENTENCES = 2
@@ -45,8 +45,8 @@ class Prose:
         self.random = random.Random(self.seed)  # noqa: S311 - no secret
         real = [json.loads(line)["text"] for line in _TEXTS.read_text(encoding="utf-8").splitlines()]
         self._words = {
-            "zh": self._shuffled({w for text in real for w in tokens(text) if "\u4e00" <= w[0] <= "\u9fff"}),
-            "en": self._shuffled({w for text in real for w in text.split() if w.isascii() and w.isalpha()}),
+            "zh": self._ranked({w for text in real for w in tokens(text) if "\u4e00" <= w[0] <= "\u9fff"}),
+            "en": self._ranked({w for text in real for w in text.split() if w.isascii() and w.isalpha()}),
         }
 
     @cached_property
@@ -72,11 +72,13 @@ class Prose:
         return " ".join(self._drawn("en", self.random.randint(8, 16))).capitalize() + "."
 
     def _drawn(self, language: str, count: int) -> list[str]:
-        words = self._words[language]
-        return self.random.choices(words, [1 / (n + 3) for n in range(len(words))], k=count)
+        words, cumulated = self._words[language]
+        return self.random.choices(words, cum_weights=cumulated, k=count)
 
-    def _shuffled(self, words: set[str]) -> list[str]:
-        return self.random.sample(sorted(words), len(words))
+    def _ranked(self, words: set[str]) -> tuple[list[str], list[float]]:
+        """The words in some order, and of each its weight and those before it: the nth is 1/n as frequent."""
+        order = self.random.sample(sorted(words), len(words))
+        return order, list(itertools.accumulate(1 / (n + 3) for n in range(len(order))))
 
 
 def fill(resources: Resources, name: str, chunks: int, *, prose: Prose, spans: bool = True) -> Collection:

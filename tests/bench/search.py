@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from unittest import mock
 from urllib.parse import urlsplit
@@ -29,6 +30,7 @@ from pgvector.psycopg import register_vector
 from app import services
 from app.db import lexical
 from app.db.sql import _statements
+from app.lexical.index import Index
 from app.lexical.tokens import tokens
 from app.query import pipeline
 from app.records import Collection, Question
@@ -45,10 +47,11 @@ AROUND = ("collections", "server", "spaces")
 
 @dataclass
 class Recorded:
-    """The statements of one search with their values, and what it copied."""
+    """The statements of one search with their values, what it copied, and the terms that it scored anew."""
 
     statements: list[tuple[Any, Any, dict[str, Any]]] = field(default_factory=list)
     copied: list[tuple[Any, list[bytes]]] = field(default_factory=list)
+    terms: list[Callable[[], object]] = field(default_factory=list)
 
 
 def main() -> int:
@@ -112,18 +115,21 @@ def _parts(
     terms, ranking = tokens(question), resources.ranking
     with resources.database.read() as connection:
         scored = lexical.score(connection, collection.id, terms, resources.segments, k1=ranking.k1, b=ranking.b)
-    return {
-        "embed": lambda: resources.embedder.embed_questions([question]),
-        "sql": lambda: _replay(raw, done),
-        "score": lambda: scored.top(ranking.candidates),
-    }
+
+    def score() -> None:
+        for again in done.terms:
+            again()
+        scored.of(scored.top(ranking.candidates))
+
+    embed = partial(resources.embedder.embed_questions, [question])
+    return {"embed": embed, "sql": partial(_replay, raw, done), "score": score}
 
 
 @contextmanager
 def recorded() -> Iterator[Recorded]:
-    """Note each statement that a cursor executes and that a search cannot do without."""
+    """Note each statement that a cursor executes and that a search cannot do without, and each term that is scored."""
     done, around = Recorded(), {text for name in AROUND for text in _statements(name).values()}
-    execute, copy, write = psycopg.Cursor.execute, psycopg.Cursor.copy, psycopg.Copy.write
+    execute, copy, write, term = psycopg.Cursor.execute, psycopg.Cursor.copy, psycopg.Copy.write, Index.term
 
     def noting_execute(cursor: Any, query: Any, params: Any = None, **kwargs: Any) -> Any:
         if query not in around:
@@ -138,8 +144,16 @@ def recorded() -> Iterator[Recorded]:
         done.copied[-1][1].append(bytes(block))
         write(copying, block)
 
+    def noting_term(*args: Any, **kwargs: Any) -> Any:
+        done.terms.append(partial(term, *args, **kwargs))
+        return term(*args, **kwargs)
+
     patched = mock.patch.multiple
-    with patched(psycopg.Cursor, execute=noting_execute, copy=noting_copy), patched(psycopg.Copy, write=noting_write):
+    with (
+        patched(psycopg.Cursor, execute=noting_execute, copy=noting_copy),
+        patched(psycopg.Copy, write=noting_write),
+        patched(Index, term=noting_term),
+    ):
         yield done
 
 
