@@ -69,7 +69,7 @@ class Settings(BaseSettings):
     exact_scan_max: int = Field(
         20_000, ge=0, le=10_000_000, description="Chunks whose vectors are all compared; more of them: by an HNSW index"
     )
-    hnsw_ef_search: int = Field(100, ge=1, le=1_000, description="Candidates an HNSW scan keeps, at least")
+    hnsw_ef_search: int = Field(200, ge=1, le=1_000, description="Candidates an HNSW scan keeps, at least")
     hnsw_halfvec: bool = Field(False, description="Index vectors in half precision: half the memory")
     index_memory_bytes: int = Field(
         4_000_000_000, ge=64_000_000, description="Memory that building an index may take on the database server, bytes"

@@ -13,28 +13,38 @@ from app.resources import Resources
 DIM = 384
 CHUNKS_PER_DOCUMENT = 20
 _TEXT = "The grinder has eleven settings, and the kettle holds twelve litres of water. " * 8
-_SPREAD = 0.7  # of a point around its centre, of length 1: a cosine of about 0.67 between neighbours
+_SPECTRUM = np.arange(1, DIM + 1, dtype=np.float32) ** -0.5  # standard deviations along the axes
+_AXES = _SPECTRUM / np.linalg.norm(_SPECTRUM)
+_SPREAD, _COMMON = 2.0, 2.0  # of points around a centre, and what all have in common, by the spread of the centres
 _QUESTION_SPREAD = 0.4  # of a question around its passage: a cosine of about 0.93
 _PER_CLUSTER = 200
 _BATCH_DOCUMENTS = 250
 
 
 def clustered(n: int, rng: np.random.Generator) -> Vectors:
-    """Points around centres on the unit sphere: texts have subjects. Uniform noise has no neighbours to find."""
-    centres = _unit(rng.standard_normal((max(1, n // _PER_CLUSTER), DIM), dtype=np.float32))
+    """A mixture of Gaussians on the sphere: subjects around a common direction, with a spectrum that falls.
+
+    Shaped after the passages of the five public sets under the built-in model. 2,500 have, of theirs and of these: a
+    local intrinsic dimension (Levina and Bickel, k = 50) of 26.7 and 26.3, a distance to the nearest of 0.72 and 0.73,
+    a mean cosine of 0.44 and 0.45. Uniform noise, or clusters at right angles, are much harder for HNSW.
+    """
+    centres = _drawn(max(1, n // _PER_CLUSTER), rng)
+    centres += _COMMON * _unit(rng.standard_normal((1, DIM), dtype=np.float32))
     made = np.empty((n, DIM), np.float32)
     for start in range(0, n, 100_000):
         part = made[start : start + 100_000]
-        part[:] = centres[rng.integers(len(centres), size=len(part))]
-        part += rng.standard_normal(part.shape, dtype=np.float32) * np.float32(_SPREAD / np.sqrt(DIM))
-        part[:] = _unit(part)
+        part[:] = _unit(centres[rng.integers(len(centres), size=len(part))] + _SPREAD * _drawn(len(part), rng))
     return made
+
+
+def _drawn(n: int, rng: np.random.Generator) -> Vectors:
+    return rng.standard_normal((n, DIM), dtype=np.float32) * _AXES
 
 
 def questions(points: Vectors, n: int, rng: np.random.Generator) -> Vectors:
     """Members moved a little, as a question lies near the passages that answer it."""
     chosen = points[rng.choice(len(points), n, replace=False)]
-    return _unit(chosen + rng.standard_normal(chosen.shape, dtype=np.float32) * np.float32(_QUESTION_SPREAD / DIM**0.5))
+    return _unit(chosen + _QUESTION_SPREAD * _unit(_drawn(n, rng)))
 
 
 def _unit(values: Any) -> Vectors:

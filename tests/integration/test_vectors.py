@@ -130,7 +130,7 @@ def test_an_index_that_finds_too_few_is_not_believed(indexed: Crowd, resources: 
         with resources.database.write() as connection:
             connection.execute("UPDATE document SET state = 'disabled' WHERE id = %s", (document_id,))
     left = [m for m in indexed.members if m.document_id not in {x.document_id for x in indexed.members if x.id in near}]
-    found = indexed.recalled(resources, vector, **HNSW)
+    found = indexed.recalled(resources, vector, **HNSW, hnsw_ef_search=40)
     assert found.vector_scan == "exact"
     assert {*found.chunk_ids[found.vector_rank > 0].tolist()} == {*nearest(left, vector, 10)}
 
