@@ -172,16 +172,16 @@ class Ranking:
     top_k: int = 8
     candidates: int = 100
     fusion: FusionName = "minmax_confidence"
-    vector_weight: float = 0.5
-    bm25_weight: float = 0.5
+    vector_weight: float = 0.4
+    bm25_weight: float = 0.6
     confidence_c0: float = 0.35
     rrf_k: int = 60
     k1: float = 1.5
     b: float = 0.75
     reranker: RerankerName = "spans"
-    rerank_depth: int = 20
-    rerank_weight: float = 0.3
-    rerank_coverage_weight: float = 0.0
+    rerank_depth: int = 30
+    rerank_weight: float = 0.5
+    rerank_coverage_weight: float = 0.2
     rerank_min_score: float | None = None
     collapse_duplicates: bool = True
     expand_tokens: int = 0
@@ -268,6 +268,7 @@ class Recalled:
     """The union of the top lists of both paths, ascending chunk ids, all arrays (n,).
 
     Every chunk carries both raw scores: cosine (NaN where the vector path is away) and bm25 (0 where no term occurs).
+    `coverage` is the share of the question's terms, by count times idf, that the chunk holds, 0 to 1.
     Ranks count from 1 within a path's own top list, 0 where the chunk is not on it. `vector_scan`: how the vector path
     found its list. `other_language`: the chunk is not in the question's, so that BM25 says little about it.
     """
@@ -276,6 +277,7 @@ class Recalled:
     chunk_ids: Ints
     cosine: Floats
     bm25: Floats
+    coverage: Floats
     vector_rank: Ints
     bm25_rank: Ints
     statistics: LexicalStatistics
@@ -290,8 +292,8 @@ class Candidates:
 
     `*_norm` is what a path contributes before its weight, on the scale of the fusion (see `query/fuse.py`);
     `confidence` is in [0, 1]; `fused` and `score` are comparable only within one question. `score` is
-    `fused` plus the rerank's bonus. `span_cosine`, `coverage` (of the question's terms, 0 to 1) and `rerank_score`
-    are NaN below the rerank depth and where they were not read. Ranks count from 1. `reranked_by` names the method
+    `fused` plus the rerank's bonus. `span_cosine` and `rerank_score` are NaN below the rerank depth and where they
+    were not read. Ranks count from 1. `reranked_by` names the method
     and its model, "" where the order is the fused one.
     """
 
@@ -302,7 +304,6 @@ class Candidates:
     fused: Floats
     fused_rank: Ints
     span_cosine: Floats
-    coverage: Floats
     rerank_score: Floats
     score: Floats
     rank: Ints
@@ -367,7 +368,7 @@ class Hit:
     bm25_norm: float
     fused: float
     span_cosine: float | None
-    coverage: float | None
+    coverage: float
     rerank_score: float | None
     score: float
     also_found_in: tuple[FoundIn, ...] = ()

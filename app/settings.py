@@ -36,15 +36,15 @@ class Settings(BaseSettings):
     fusion: Literal["minmax_confidence", "minmax", "zscore", "rrf", "weighted_rrf", "score"] = Field(
         "minmax_confidence", description="How the scores of both paths become one"
     )
-    vector_weight: float = Field(0.5, ge=0, le=1, description="Weight of the vector path in fusion")
-    bm25_weight: float = Field(0.5, ge=0, le=1, description="Weight of the BM25 path in fusion")
+    vector_weight: float = Field(0.4, ge=0, le=1, description="Weight of the vector path in fusion")
+    bm25_weight: float = Field(0.6, ge=0, le=1, description="Weight of the BM25 path in fusion")
     reranker: Literal["spans", "none", "overlap", "cross-encoder", "http"] = Field(
         "spans", description="What reranks the best fused candidates"
     )
-    rerank_depth: int = Field(20, ge=0, le=200, description="Fused candidates reranked; 0: off")
-    rerank_weight: float = Field(0.3, ge=0, le=10, description="Weight of the normalised rerank score")
+    rerank_depth: int = Field(30, ge=0, le=200, description="Fused candidates reranked; 0: off")
+    rerank_weight: float = Field(0.5, ge=0, le=10, description="Weight of the normalised rerank score")
     rerank_coverage_weight: float = Field(
-        0.0, ge=0, le=1, description="What the best span's share of the question's words adds to its cosine"
+        0.2, ge=0, le=1, description="What a chunk's share of the question's words adds to its best span's cosine"
     )
     rerank_min_score: float | None = Field(
         None, allow_inf_nan=False, description="Least rerank score of a hit, on the reranker's scale; unset: any"

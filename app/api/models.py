@@ -150,8 +150,8 @@ class RankedBody(Body):
     )  # fmt: skip
     rerank_weight: float = Field(_DEFAULTS.rerank_weight, ge=0, le=10, allow_inf_nan=False, json_schema_extra=_setting)
     rerank_coverage_weight: Ratio = Field(
-        _DEFAULTS.rerank_coverage_weight, description="What the best span's share of the question's words adds to its "
-        "cosine", json_schema_extra=_setting,
+        _DEFAULTS.rerank_coverage_weight, description="What a chunk's share of the question's words adds to its best "
+        "span's cosine", json_schema_extra=_setting,
     )  # fmt: skip
     rerank_min_score: float = Field(
         0.0, allow_inf_nan=False, description="Least rerank score of a hit, on the reranker's scale; left out: that of "

@@ -55,7 +55,7 @@ class HitReply(Reply):
     bm25_norm: float
     fused: float
     span_cosine: float | None
-    coverage: float | None
+    coverage: float = Field(description="Share of the question's terms that the chunk holds, by weight")
     rerank_score: float | None
     score: float
     also_found_in: list[FoundInReply] = Field(description="Near duplicates among the candidates, which are no hits")

@@ -16,7 +16,7 @@ _OPTIONS = (
     click.option("--reranker", type=click.Choice(get_args(RerankerName)), help="What reranks the best."),
     click.option("--rerank-depth", type=click.IntRange(0, 200), help="How many are reranked; 0: none."),
     click.option("--rerank-weight", type=click.FloatRange(0, 10), help="Weight of the rerank score."),
-    click.option("--rerank-coverage-weight", type=_SHARE, help="What covered words add to a span's cosine."),
+    click.option("--rerank-coverage-weight", type=_SHARE, help="What the question's words add to a span's cosine."),
     click.option("--rerank-min-score", type=float, help="Least rerank score of a hit, on the reranker's scale."),
     click.option(
         "--collapse-duplicates/--keep-duplicates", default=None, help="Return near duplicates as one hit, or each."

@@ -92,7 +92,7 @@ def _hits(entry: LedgerEntry, candidates: Candidates) -> bytes:
         *(_ranks(ranks) for ranks in (recalled.vector_rank, recalled.bm25_rank)),
         *map(wire.numbers, (recalled.cosine, recalled.bm25, candidates.vector_norm, candidates.bm25_norm)),
         *(wire.numbers(candidates.fused), _ranks(candidates.fused_rank)),
-        *map(wire.numbers, (candidates.span_cosine, candidates.coverage, candidates.rerank_score, candidates.score)),
+        *map(wire.numbers, (candidates.span_cosine, recalled.coverage, candidates.rerank_score, candidates.score)),
         *(_ranks(candidates.rank), wire.numbers(recalled.other_language)),
         *(wire.numbers(np.isin(recalled.chunk_ids, list(chosen))) for chosen in (hits, entry.cited)),
         wire.numbers(into, null=into == 0),

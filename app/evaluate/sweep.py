@@ -25,14 +25,14 @@ from app.resources import Resources
 FOLDS = 5
 DEPTH = 10  # nDCG@10
 CHUNKS_READ = 3 * DEPTH  # several chunks may belong to one document
-_RANKED = replace(Ranking(), rerank_depth=1_000, rerank_coverage_weight=1.0, collapse_duplicates=False)
+_RANKED = replace(Ranking(), rerank_depth=1_000, collapse_duplicates=False)
 
 FUSIONS: tuple[FusionName, ...] = ("minmax", "zscore", "rrf", "weighted_rrf", "score")
 VECTOR_WEIGHTS = (0.3, 0.4, 0.5)  # BM25's is the rest to 1
 CONFIDENCES = (0.25, 0.35, 0.5)
 DEPTHS = (10, 20, 30, 50)
-RERANK_WEIGHTS = (0.2, 0.3, 0.4, 0.5)
-COVERAGE_WEIGHTS = (0.0, 0.1, 0.2, 0.3, 0.4)
+RERANK_WEIGHTS = (0.3, 0.4, 0.5, 0.6)
+COVERAGE_WEIGHTS = (0.0, 0.1, 0.2, 0.3)
 
 Mask = NDArray[np.bool_]  # (q,) true for the questions that count
 Table = Mapping[str, Mapping[Ranking, Floats]]  # data set -> ranking -> nDCG@10 of each of its questions
@@ -44,7 +44,6 @@ class Case:
 
     recalled: Recalled
     span_cosine: Floats
-    coverage: Floats
     sources: tuple[str, ...]
     gains: Mapping[str, float]
 
@@ -96,9 +95,9 @@ def _case(gold: GoldQuestion, collection: Collection, resources: Resources) -> C
         recalled = recall.both_paths(asked, snapshot, resources)
         candidates = fuse.weighted(recalled, _RANKED)
         best = head.read(candidates, asked, snapshot)
-    judged = spans.judged(spans.attached(candidates, best), best, asked)
+    span_cosine = spans.attached(candidates, best).span_cosine
     sources = tuple(best.chunks[chunk_id].source for chunk_id in recalled.chunk_ids.tolist())
-    return Case(recalled, judged.span_cosine, judged.coverage, sources, gold.gains())
+    return Case(recalled, span_cosine, sources, gold.gains())
 
 
 def scores(cases: Sequence[Case], rankings: Iterable[Ranking], on_progress: Progress) -> dict[Ranking, Floats]:
@@ -120,9 +119,9 @@ def scores(cases: Sequence[Case], rankings: Iterable[Ranking], on_progress: Prog
 
 def reranked(case: Case, fused: Candidates, ranking: Ranking) -> Candidates:
     """The candidates as a search with this ranking would order them."""
-    score = spans.score(case.span_cosine, case.coverage, ranking.rerank_coverage_weight)
-    score = np.where(fused.fused_rank <= ranking.rerank_depth, score, np.nan)
-    return rerank.ranked(replace(fused, rerank_score=score), ranking)
+    span_cosine = np.where(fused.fused_rank <= ranking.rerank_depth, case.span_cosine, np.nan)
+    read = replace(fused, span_cosine=span_cosine)
+    return rerank.ranked(replace(read, rerank_score=spans.score(read, ranking)), ranking)
 
 
 def _ndcg(case: Case, candidates: Candidates) -> float:

@@ -151,6 +151,14 @@ class Scored:
         """The scores of given chunks (m,), 0 where none of the terms occurs."""
         return self._at(self._index.places_of(chunk_ids))
 
+    def coverage(self, chunk_ids: Ints) -> Floats:
+        """The share of the question's terms, by count times idf, that given chunks (m,) hold: 0 to 1."""
+        places, held, whole = self._index.places_of(chunk_ids), np.zeros(len(chunk_ids)), 0.0
+        for term in self.statistics.terms:
+            held += term.count * term.idf * (self._prepared[term.term].scores.at(places) > 0)
+            whole += term.count * term.idf
+        return held / whole if whole else held
+
     def _at(self, places: Ordinals) -> Floats:
         return ranked.sums_at(self._lists, self._index.size, places)
 

@@ -23,13 +23,13 @@ def coverage(terms: AbstractSet[str], weights: Mapping[str, float]) -> float:
     return sum(weights[term] for term in sorted(terms & weights.keys()))
 
 
-def closeness(tokens: Sequence[str], weights: Mapping[str, float]) -> float:
+def closeness(tokens: Sequence[str], terms: AbstractSet[str]) -> float:
     """Distinct terms of the question over the shortest run of tokens that holds all of them that occur: 0 to 1.
 
     1 where they stand side by side, 0 where fewer than two occur: one word is close to nothing. Source of the measure:
     Tao and Zhai, An Exploration of Proximity Measures in Information Retrieval, SIGIR 2007 ("MinCover").
     """
-    places = [(place, token) for place, token in enumerate(tokens) if token in weights]
+    places = [(place, token) for place, token in enumerate(tokens) if token in terms]
     wanted = len({token for _, token in places})
     if wanted < 2:
         return 0.0

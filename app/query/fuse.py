@@ -45,7 +45,6 @@ def weighted(recalled: Recalled, ranking: Ranking) -> Candidates:
         fused=fused,
         fused_rank=order,
         span_cosine=unread,
-        coverage=unread,
         rerank_score=unread,
         score=fused,
         rank=order,

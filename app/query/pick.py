@@ -58,7 +58,7 @@ def _hit(candidates: Candidates, rank: int, group: Sequence[int], head: Head) ->
         bm25_norm=float(candidates.bm25_norm[n]),
         fused=float(candidates.fused[n]),
         span_cosine=_known(candidates.span_cosine[n]),
-        coverage=_known(candidates.coverage[n]),
+        coverage=float(recalled.coverage[n]),
         rerank_score=_known(candidates.rerank_score[n]),
         score=float(candidates.score[n]),
         also_found_in=tuple(_found_in(candidates, other, head, chunk) for other in group[1:]),

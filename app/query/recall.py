@@ -28,6 +28,7 @@ def both_paths(asked: Asked, snapshot: Db, resources: Resources) -> Recalled:
         chunk_ids=union,
         cosine=_cosines(asked, snapshot, union, near),
         bm25=scored.of(union),
+        coverage=scored.coverage(union),
         vector_rank=_ranks(union, near[0]),
         bm25_rank=_ranks(union, best),
         statistics=scored.statistics,

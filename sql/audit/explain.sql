@@ -134,7 +134,7 @@ ORDER BY rank;
 
 \echo
 \echo BEST SPANS of the first hits
-\echo '(characters of the chunk''s text; coverage as stored: of the span, with the reranker overlap of the whole chunk)'
+\echo '(characters of the chunk''s text; coverage: the share of the question''s terms that the whole chunk holds)'
 \echo
 SELECT h.place AS "#", h.chunk_id AS chunk, format('%s-%s', s.start_char, s.end_char) AS characters,
        round(s.cosine::numeric, 4) AS cosine, round(h.coverage::numeric, 3) AS coverage,

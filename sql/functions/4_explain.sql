@@ -1,13 +1,14 @@
--- Recompute what a question's ledger rows say. Raw scores (cosine, BM25, best span) come from the vectors and postings
+-- Recompute what a question's ledger rows say. Raw scores (cosine, BM25, coverage, best span) come from the vectors and postings
 -- of now; every later step is recomputed from the stored scores of the step before it. So one wrong number is named
 -- where it stands and not smeared over all that follows, and the later steps can be checked when chunks are long gone.
 --
--- Taken as stored, since SQL cannot know them: the scores of rerankers other than spans, the coverage of spans (which
--- takes the tokenizer) and the resemblance of duplicates.
+-- Taken as stored, since SQL cannot know them: the scores of rerankers other than spans, and the resemblance of
+-- duplicates.
 
 CREATE OR REPLACE FUNCTION ragledger_audit.recomputed(query_id uuid)
 RETURNS TABLE (
-    chunk_id bigint, state text, cosine float8, bm25 float8, span_cosine float8, span_start_char int, span_end_char int)
+    chunk_id bigint, state text, cosine float8, bm25 float8, coverage float8, span_cosine float8, span_start_char int,
+    span_end_char int)
 LANGUAGE sql STABLE
 AS $$
     WITH asked AS MATERIALIZED (
@@ -34,14 +35,19 @@ AS $$
         FROM asked CROSS JOIN hit
         WHERE hit.state NOT IN ('gone', 'changed')
     ), term AS (
-        SELECT t.chunk_id, sum(t.score) AS bm25
+        -- coverage: the held terms' share of all, by count times idf
+        SELECT t.chunk_id, sum(t.score) AS bm25, sum(a.count * a.idf) / min(a.whole) AS coverage
         FROM asked CROSS JOIN kept
              CROSS JOIN LATERAL ragledger_audit.bm25_terms(
                  asked.collection_id, asked.statistics, asked.k1, asked.b, kept.ids) t
+             CROSS JOIN LATERAL (
+                 SELECT s.term, s.count, s.idf, sum(s.count * s.idf) OVER () AS whole
+                 FROM jsonb_to_recordset(asked.statistics -> 'terms') AS s(term text, count int, idf float8)) a
+        WHERE a.term = t.term
         GROUP BY t.chunk_id
     ), lexical AS (
         -- a chunk in the index without any of the terms scores 0, one that is not in the index is unknown
-        SELECT i.chunk_id, coalesce(term.bm25, 0) AS bm25
+        SELECT i.chunk_id, coalesce(term.bm25, 0) AS bm25, coalesce(term.coverage, 0) AS coverage
         FROM asked CROSS JOIN kept
              CROSS JOIN LATERAL ragledger_audit.indexed_chunks(asked.collection_id, kept.ids) i
              LEFT JOIN term ON term.chunk_id = i.chunk_id
@@ -56,7 +62,8 @@ AS $$
              CROSS JOIN LATERAL ragledger_audit.best_spans(
                  asked.space_id, asked.collection_id, asked.embedding, kept.reranked) b
     )
-    SELECT hit.chunk_id, hit.state, vector.cosine, lexical.bm25, span.cosine, span.start_char, span.end_char
+    SELECT hit.chunk_id, hit.state, vector.cosine, lexical.bm25, lexical.coverage, span.cosine, span.start_char,
+           span.end_char
     FROM hit
          LEFT JOIN vector ON vector.chunk_id = hit.chunk_id
          LEFT JOIN lexical ON lexical.chunk_id = hit.chunk_id
@@ -65,7 +72,7 @@ $$;
 
 COMMENT ON FUNCTION ragledger_audit.recomputed(uuid) IS
     'The raw scores of a question''s candidates from the tables of now, NULL where the chunk is gone or changed. BM25 '
-    'uses the statistics of now while the collection''s revision is the logged one, else those the ledger kept.';
+    'and coverage use the statistics of now while the collection''s revision is the logged one, else those the ledger kept.';
 
 
 CREATE OR REPLACE FUNCTION ragledger_audit.explain(query_id uuid)
@@ -75,11 +82,12 @@ RETURNS TABLE (
     vector_rank int, bm25_rank int, fused_rank int, ranks_agree boolean,
     cosine float8, cosine_recomputed float8, cosine_difference float8,
     bm25 float8, bm25_recomputed float8, bm25_difference float8,
+    coverage float8, coverage_recomputed float8, coverage_difference float8,
     vector_norm float8, vector_norm_recomputed float8, vector_norm_difference float8,
     bm25_norm float8, bm25_norm_recomputed float8, bm25_norm_difference float8,
     fused float8, fused_recomputed float8, fused_difference float8,
     span_cosine float8, span_cosine_recomputed float8, span_cosine_difference float8,
-    span_start_char int, span_end_char int, coverage float8,
+    span_start_char int, span_end_char int,
     rerank_score float8, rerank_score_recomputed float8, rerank_score_difference float8,
     score float8, score_recomputed float8, score_difference float8,
     largest_difference float8, revision_unchanged boolean)
@@ -89,7 +97,7 @@ AS $$
         SELECT * FROM ragledger_audit.parameters(explain.query_id)
     ), stepped AS (
         SELECT h.*, p.revision_unchanged AS unchanged, p.reranker, r.state,
-               r.cosine AS cosine_2, r.bm25 AS bm25_2, r.span_cosine AS span_cosine_2,
+               r.cosine AS cosine_2, r.bm25 AS bm25_2, r.coverage AS coverage_2, r.span_cosine AS span_cosine_2,
                r.span_start_char, r.span_end_char,
                CASE p.fusion
                    WHEN 'score' THEN coalesce(h.cosine, 0)
@@ -114,8 +122,12 @@ AS $$
                        CASE WHEN h.other_language AND p.vector_weight > 0 THEN h.vector_norm END)
                END AS bm25_norm_2,
                p.vector_weight * h.vector_norm + p.bm25_weight * h.bm25_norm AS fused_2,
-               CASE WHEN p.reranker = 'spans' THEN h.span_cosine + p.coverage_weight * coalesce(h.coverage, 0) END
-                   AS rerank_score_2,
+               CASE WHEN p.reranker = 'spans' THEN h.span_cosine + p.coverage_weight * greatest(
+                   coalesce(h.coverage, 0),
+                   -- what words cannot judge is left to the spans
+                   CASE WHEN h.other_language THEN ragledger_audit.minmax(
+                       h.span_cosine, min(h.span_cosine) OVER (), max(h.span_cosine) OVER ()) END)
+               END AS rerank_score_2,
                -- without a rerank the score is the fused one: minmax() of nothing is 0
                h.fused + p.rerank_weight
                    * ragledger_audit.minmax(h.rerank_score, min(h.rerank_score) OVER (), max(h.rerank_score) OVER ())
@@ -135,6 +147,9 @@ AS $$
         SELECT s.*,
                ragledger_audit.difference(s.cosine, s.cosine_2, s.unchanged) AS cosine_d,
                ragledger_audit.difference(s.bm25, s.bm25_2, s.unchanged) AS bm25_d,
+               -- rows of an earlier version have none
+               ragledger_audit.difference(s.coverage, s.coverage_2, s.unchanged AND s.coverage IS NOT NULL)
+                   AS coverage_d,
                ragledger_audit.difference(s.vector_norm, s.vector_norm_2, true) AS vector_norm_d,
                ragledger_audit.difference(s.bm25_norm, s.bm25_norm_2, true) AS bm25_norm_d,
                ragledger_audit.difference(s.fused, s.fused_2, true) AS fused_d,
@@ -147,11 +162,10 @@ AS $$
     SELECT c.rank, c.final_rank, c.chunk_id, c.source, c.state, c.picked, c.cited,
            c.collapsed_into, c.resemblance, c.other_language, c.vector_rank, c.bm25_rank, c.fused_rank, c.ranks_agree,
            c.cosine, c.cosine_2, c.cosine_d, c.bm25, c.bm25_2, c.bm25_d,
-           c.vector_norm, c.vector_norm_2, c.vector_norm_d, c.bm25_norm, c.bm25_norm_2, c.bm25_norm_d,
+           c.coverage, c.coverage_2, c.coverage_d, c.vector_norm, c.vector_norm_2, c.vector_norm_d, c.bm25_norm, c.bm25_norm_2, c.bm25_norm_d,
            c.fused, c.fused_2, c.fused_d, c.span_cosine, c.span_cosine_2, c.span_cosine_d,
-           c.span_start_char, c.span_end_char, c.coverage,
-           c.rerank_score, c.rerank_score_2, c.rerank_score_d, c.score, c.score_2, c.score_d,
-           greatest(c.cosine_d, c.bm25_d, c.vector_norm_d, c.bm25_norm_d, c.fused_d, c.span_cosine_d,
+           c.span_start_char, c.span_end_char, c.rerank_score, c.rerank_score_2, c.rerank_score_d, c.score, c.score_2, c.score_d,
+           greatest(c.cosine_d, c.bm25_d, c.coverage_d, c.vector_norm_d, c.bm25_norm_d, c.fused_d, c.span_cosine_d,
                     c.rerank_score_d, c.score_d),
            c.unchanged
     FROM compared c
@@ -186,7 +200,7 @@ AS $$
             (4, 'bm25_norm', bm25_norm, bm25_norm_difference),
             (6, 'fused', fused, fused_difference),
             (7, 'span_cosine', span_cosine, span_cosine_difference),
-            (8, 'coverage', coverage, NULL),
+            (8, 'coverage', coverage, coverage_difference),
             (9, 'rerank_score', rerank_score, rerank_score_difference),
             (10, 'score', hit.score, score_difference),
             (11, 'ranks', rank, CASE WHEN ranks_agree THEN 0 ELSE 'Infinity'::float8 END)
@@ -198,7 +212,7 @@ AS $$
            max(p.difference),
            CASE WHEN max(p.difference) > verdict.tolerance THEN 'DIFFERS'
                 WHEN count(p.difference) > 0 THEN 'agrees'
-                WHEN p.score IN ('coverage', 'rerank_score') AND count(p.stored) > 0 THEN 'taken as stored'
+                WHEN p.score = 'rerank_score' AND count(p.stored) > 0 THEN 'taken as stored'
                 ELSE 'nothing to compare' END
     FROM pair p
     GROUP BY p.place, p.score

@@ -218,17 +218,33 @@ def test_the_ledger_keeps_every_candidate_and_score(filled: Resources) -> None:
     assert log[4]["total"] > 0
 
 
-def test_coverage_of_the_best_span_counts_as_much_as_its_weight_says(filled: Resources) -> None:
+def test_the_words_that_a_chunk_holds_count_as_much_as_their_weight_says(filled: Resources) -> None:
     question = Question("copper kettle litres", "k", Ranking(rerank_coverage_weight=0.25))
-    hits = pipeline.search(question, filled).hits
-    by_source = {hit.source: hit for hit in hits}
-    assert by_source["kettle.md"].coverage == pytest.approx(1)
-    assert by_source["policy.md"].coverage == 0
-    for hit in hits:
+    hits = {hit.source: hit for hit in pipeline.search(question, filled).hits}
+    assert hits["kettle.md"].coverage == pytest.approx(1)
+    assert hits["policy.md"].coverage == 0
+    spans = [hit.span_cosine for hit in hits.values() if hit.span_cosine is not None]
+    for source, hit in hits.items():
         assert hit.span_cosine is not None
-        assert hit.coverage is not None
-        assert hit.rerank_score == pytest.approx(hit.span_cosine + 0.25 * hit.coverage)
-    assert {hit.coverage for hit in pipeline.search(Question("copper kettle", "k"), filled).hits} == {None}
+        # words say nothing of a chunk in another language: there the normalised span cosine is the least
+        least = (hit.span_cosine - min(spans)) / (max(spans) - min(spans)) if source[0] in "水磨" else 0
+        assert hit.rerank_score == pytest.approx(hit.span_cosine + 0.25 * max(hit.coverage, least))
+
+
+def test_without_its_weight_coverage_is_only_shown(filled: Resources) -> None:
+    hits = pipeline.search(Question("copper kettle", "k", Ranking(rerank_coverage_weight=0)), filled).hits
+    assert [hit.rerank_score for hit in hits] == [hit.span_cosine for hit in hits]
+    assert hits[0].coverage == pytest.approx(1)
+
+
+def test_coverage_is_the_share_of_the_questions_weight(filled: Resources) -> None:
+    question = "copper kettle of the grinder holds 25 days E-204 zzz"
+    with filled.database.read() as connection:
+        found = [(hit.coverage, set(tokens(hit.text))) for hit in pipeline.search(Question(question, "k"), filled).hits]
+        [(lexical,)] = connection.execute("SELECT lexical -> 'terms' FROM query_log ORDER BY at DESC LIMIT 1")
+    weights = {term["term"]: term["count"] * term["idf"] for term in lexical}
+    for coverage, held in found:
+        assert coverage == pytest.approx(sum(weights[term] for term in held & weights.keys()) / sum(weights.values()))
 
 
 def test_the_best_span_ranks_its_chunk(resources: Resources) -> None:
@@ -250,10 +266,10 @@ def test_the_words_alone_rerank(filled: Resources) -> None:
     assert all(hit.rerank_score is not None and 0 <= hit.rerank_score <= 1 for hit in hits)
 
 
-def test_the_score_is_the_fused_one_plus_the_bonus_of_the_best_span(filled: Resources) -> None:
+def test_the_score_is_the_fused_one_plus_the_bonus_of_the_rerank(filled: Resources) -> None:
     result = pipeline.search(Question("copper kettle", "k"), filled)
-    spans = np.array([hit.span_cosine for hit in result.hits])
-    bonus = (spans - spans.min()) / (spans.max() - spans.min()) * 0.3
+    judged = np.array([hit.rerank_score for hit in result.hits])
+    bonus = (judged - judged.min()) / np.ptp(judged) * Ranking().rerank_weight
     assert [hit.score - hit.fused for hit in result.hits] == pytest.approx(bonus.tolist(), abs=1e-9)
 
 

@@ -30,7 +30,7 @@ from app.resources import Resources
 from app.services import Endpoints
 from app.settings import Settings
 
-RAW = ("cosine", "bm25", "span_cosine")
+RAW = ("cosine", "bm25", "coverage", "span_cosine")
 STEPS = ("vector_norm", "bm25_norm", "confidence", "fused", "rerank_score", "score", "ranks")
 
 
@@ -178,8 +178,9 @@ def test_every_fusion_is_recomputed(fusion: FusionName, resources: Resources) ->
     [
         (Ranking(reranker="none"), {"rerank_score": "nothing to compare"}),
         (Ranking(rerank_depth=0), {"rerank_score": "nothing to compare", "span_cosine": "nothing to compare"}),
-        (Ranking(rerank_coverage_weight=0.2), {"coverage": "taken as stored"}),
-        (Ranking(reranker="overlap"), {"coverage": "taken as stored", "rerank_score": "taken as stored"}),
+        (Ranking(rerank_coverage_weight=0), {}),
+        (Ranking(rerank_coverage_weight=0.2), {}),
+        (Ranking(reranker="overlap"), {"rerank_score": "taken as stored"}),
     ],
 )
 def test_every_reranker_is_recomputed_as_far_as_sql_can(
@@ -210,7 +211,7 @@ def test_what_a_server_judged_is_taken_as_stored_and_the_score_recomputed_from_i
 
 def test_a_row_of_before_the_methods_is_recomputed(resources: Resources) -> None:
     fill(resources)
-    query_id = ask(QUESTIONS[2], resources)
+    query_id = ask(QUESTIONS[2], resources, Ranking(rerank_coverage_weight=0))
     known = "'{candidates,k1,b,top_k,vector_weight,bm25_weight,confidence_c0,rerank_depth,rerank_weight}'"
     rows(
         resources,
@@ -218,7 +219,10 @@ def test_a_row_of_before_the_methods_is_recomputed(resources: Resources) -> None
         f" WHERE key = ANY ({known})) WHERE id = %s",
         query_id,
     )
-    assert verdicts(query_id, resources) == dict.fromkeys((*RAW, *STEPS), "agrees")
+    rows(resources, "UPDATE query_hit SET coverage = NULL WHERE query_id = %s", query_id)
+    found = dict.fromkeys((*RAW, *STEPS), "agrees")
+    del found["coverage"]
+    assert verdicts(query_id, resources) == found
 
 
 def test_a_single_candidate_is_recomputed(resources: Resources) -> None:
@@ -337,6 +341,11 @@ def asked(servers: Endpoints, settings: Settings, embedder: Embedder) -> Iterato
         ("UPDATE query_hit SET fused = fused - 0.001 WHERE fused_rank = 2", {"fused", "score"}),
         ("UPDATE query_hit SET score = score + 0.00002 WHERE rank = 1", {"score"}),
         ("UPDATE query_hit SET span_cosine = span_cosine - 1 WHERE rank = 5", {"span_cosine", "rerank_score"}),
+        (
+            "UPDATE query_hit SET coverage = coverage + 0.1 WHERE chunk_id ="
+            " (SELECT chunk_id FROM query_hit WHERE NOT other_language ORDER BY rank LIMIT 1)",
+            {"coverage", "rerank_score"},
+        ),
         ("UPDATE query_hit SET rerank_score = rerank_score - 1 WHERE rank = 5", {"rerank_score", "score"}),
         ("UPDATE query_hit SET rank = 3 - rank WHERE rank <= 2", {"ranks"}),
         ("UPDATE query_log SET confidence = confidence / 2", {"confidence", "fused"}),

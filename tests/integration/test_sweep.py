@@ -91,8 +91,8 @@ def test_the_grid_begins_with_the_default_and_repeats_nothing() -> None:
 
 # --- choosing -----------------------------------------------------------------------------------------------------
 
-OTHER = replace(Ranking(), rerank_weight=0.4)
-THIRD = replace(Ranking(), rerank_weight=0.5)
+OTHER = replace(Ranking(), rerank_weight=7.0)
+THIRD = replace(Ranking(), rerank_weight=8.0)
 
 
 def table(**sets: tuple[Floats, Floats, Floats]) -> sweep.Table:
@@ -132,4 +132,4 @@ def test_of_equals_the_default_is_chosen() -> None:
     same = np.linspace(0, 1, 30)
     assert sweep.best(table(x=(same, same, same))) == Ranking()
     assert sweep.changes(Ranking()) == {}
-    assert sweep.changes(OTHER) == {"rerank_weight": 0.4}
+    assert sweep.changes(OTHER) == {"rerank_weight": 7.0}

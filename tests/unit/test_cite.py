@@ -14,7 +14,7 @@ def hit(text: str, start: int = 100) -> Hit:
     return Hit(
         rank=1, chunk_id=7, document_id=3, source="a.md", title="A", section="S", start_char=start,
         end_char=start + len(text), text=text, text_sha256="", cosine=0.9, bm25=1.0, vector_rank=1, bm25_rank=1,
-        vector_norm=1.0, bm25_norm=1.0, fused=1.0, span_cosine=0.9, coverage=None, rerank_score=0.9, score=1.0,
+        vector_norm=1.0, bm25_norm=1.0, fused=1.0, span_cosine=0.9, coverage=0.5, rerank_score=0.9, score=1.0,
     )  # fmt: skip
 
 

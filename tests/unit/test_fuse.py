@@ -36,6 +36,7 @@ def recalled(
         chunk_ids=chunk_ids,
         cosine=np.array(cosine, np.float64),
         bm25=np.array(bm25, np.float64),
+        coverage=np.zeros(len(cosine)),
         vector_rank=listed(cosine, chunk_ids.tolist(), unknown=math.nan),
         bm25_rank=listed(bm25, chunk_ids.tolist(), unknown=0.0),
         statistics=LexicalStatistics(len(cosine), 10.0, terms, bound),
@@ -181,12 +182,16 @@ def test_a_missing_score_is_the_mean_of_z_scores_and_moves_it_not() -> None:
 def test_reciprocal_ranks_are_those_of_the_paper() -> None:
     made = fuse.weighted(recalled([0.9, 0.8, math.nan], [0.0, 2.0, 1.0]), Ranking(fusion="rrf"))
     assert made.fused.tolist() == [1 / 61, 1 / 62 + 1 / 61, 1 / 62]
-    other = fuse.weighted(recalled([0.9], [1.0]), Ranking(fusion="weighted_rrf", rrf_k=1, bm25_weight=0.25))
+    other = fuse.weighted(
+        recalled([0.9], [1.0]), Ranking(fusion="weighted_rrf", rrf_k=1, vector_weight=0.5, bm25_weight=0.25)
+    )
     assert other.fused.tolist() == [0.5 * 0.5 + 0.25 * 0.5]
 
 
 def test_raw_scores_are_weighed_as_shares_of_what_can_be_reached() -> None:
-    made = fuse.weighted(recalled([0.9, -0.2], [4.0, 8.0], bound=10.0), Ranking(fusion="score"))
+    made = fuse.weighted(
+        recalled([0.9, -0.2], [4.0, 8.0], bound=10.0), Ranking(fusion="score", vector_weight=0.5, bm25_weight=0.5)
+    )
     assert made.fused == pytest.approx([0.45 + 0.2, -0.1 + 0.4])
 
 

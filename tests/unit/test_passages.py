@@ -39,7 +39,7 @@ def documents(draw: st.DrawFn, id_: int = 1) -> Document:
 def hit(document: Document, chunk: Neighbour, rank: int) -> Hit:
     text = document.content[chunk.start_char : chunk.end_char]
     place = (document.id, "s", "t", chunk.section, chunk.start_char, chunk.end_char)
-    return Hit(rank, chunk.chunk_id, *place, text, "", 0.5, 1.0, 1, 1, 1.0, 1.0, 1.0, 0.5, None, None, 1.0)
+    return Hit(rank, chunk.chunk_id, *place, text, "", 0.5, 1.0, 1, 1, 1.0, 1.0, 1.0, 0.5, 0.5, None, 1.0)
 
 
 @st.composite

@@ -16,11 +16,11 @@ TEXTS = st.lists(st.sampled_from(["one text", "another text", "a third text", "a
 def candidates(scores: list[float]) -> Candidates:
     n = len(scores)
     ids, zeros, ranks = np.arange(1, n + 1), np.zeros(n), np.zeros(n, np.int64)
-    recalled = Recalled(1, ids, zeros, zeros, ranks, ranks, LexicalStatistics(n, 1.0, (), 0.0), {}, zeros > 0)
+    recalled = Recalled(1, ids, zeros, zeros, zeros, ranks, ranks, LexicalStatistics(n, 1.0, (), 0.0), {}, zeros > 0)
     score = np.array(scores)
     order = fuse.ranks(score, ids)
     unknown = np.full(n, np.nan)
-    return Candidates(recalled, zeros, zeros, 0.0, score, order, unknown, unknown, unknown, score, order)
+    return Candidates(recalled, zeros, zeros, 0.0, score, order, unknown, unknown, score, order)
 
 
 def head(texts: list[str]) -> Head:

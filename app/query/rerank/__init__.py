@@ -7,13 +7,14 @@ over the first `rerank_depth` candidates; the others keep their fused score. Wha
 
 | reranker      | rerank_score                                                        | scale                     |
 |---------------|---------------------------------------------------------------------|---------------------------|
-| spans         | span_cosine + rerank_coverage_weight * coverage (of the best span)  | a cosine's, by the model  |
-| overlap       | coverage and closeness of the question's terms in the chunk         | 0 to 1                    |
+| spans         | span_cosine + rerank_coverage_weight * coverage, see `spans.score`  | a cosine's, by the model  |
+| overlap       | coverage * (0.8 + 0.2 * closeness of the question's terms)          | 0 to 1                    |
 | cross-encoder | sigmoid of the model's logit                                        | 0 to 1                    |
 | http          | the server's score                                                  | the server's, mostly 0..1 |
 | none          | nothing                                                             |                           |
 
-The span cosines are read whatever the method: refusals and quotes need them.
+`coverage` is the share of the question's terms, by count times idf, that the chunk holds; it is read from the index,
+as BM25 is. The span cosines are read whatever the method: refusals and quotes need them.
 """
 
 import logging
@@ -46,7 +47,8 @@ def reorder(
 def _judged(candidates: Candidates, head: Head, asked: Asked, resources: Resources) -> Candidates:
     name = asked.question.ranking.reranker
     if name == "spans":
-        return spans.judged(candidates, head, asked)
+        score = spans.score(candidates, asked.question.ranking)
+        return replace(candidates, rerank_score=score, reranked_by=name)
     if name == "overlap":
         return overlap.judged(candidates, head, asked)
     chosen = resources.reranker(name)

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from app.lexical.overlap import closeness, coverage, term_weights
+from app.lexical.overlap import closeness
 from app.lexical.tokens import tokens
 from app.query.head import Head, spread
 from app.records import Asked, Candidates
@@ -12,9 +12,8 @@ CLOSENESS_SHARE = 0.2  # the rest is coverage
 
 def judged(candidates: Candidates, head: Head, asked: Asked) -> Candidates:
     """Coverage, and closeness as far as there is coverage: 0 to 1."""
-    weights = term_weights(candidates.recalled.statistics)
+    asked_for = {term.term for term in candidates.recalled.statistics.terms}
     held = {i: tokens(head.chunks[i].text, asked.collection.words) for i in head.reranked}
-    covered = spread({i: coverage(set(terms), weights) for i, terms in held.items()}, candidates)
-    close = spread({i: closeness(terms, weights) for i, terms in held.items()}, candidates)
-    score = covered * (1 - CLOSENESS_SHARE + CLOSENESS_SHARE * close)
-    return replace(candidates, coverage=covered, rerank_score=score, reranked_by="overlap")
+    close = spread({i: closeness(terms, asked_for) for i, terms in held.items()}, candidates)
+    score = candidates.recalled.coverage * (1 - CLOSENESS_SHARE + CLOSENESS_SHARE * close)
+    return replace(candidates, rerank_score=score, reranked_by="overlap")

@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from app.lexical.overlap import coverage, term_weights
-from app.lexical.tokens import tokens
+import numpy as np
+
+from app.query import fuse
 from app.query.head import Head, spread
-from app.records import Asked, Candidates, Floats, SpanScore
+from app.records import Candidates, Floats, Ranking, SpanScore
 
 
 def attached(candidates: Candidates, head: Head) -> Candidates:
@@ -15,25 +16,16 @@ def attached(candidates: Candidates, head: Head) -> Candidates:
     return replace(candidates, span_cosine=spread(cosines, candidates))
 
 
-def judged(candidates: Candidates, head: Head, asked: Asked) -> Candidates:
-    """`span_cosine`, plus the weight times the share of the question's words that the same span covers.
+def score(candidates: Candidates, ranking: Ranking) -> Floats:
+    """(n,) `span_cosine` plus the weighted share of the question's words that the chunk holds; NaN without a span.
 
-    Words are only counted where they have a weight: tokens of 20 spans take longer than all their cosines.
+    The words of the whole chunk, which the index knows: those of its best span alone rank no better, and would have to
+    be made by the tokenizer, which takes time and which SQL cannot recompute. A chunk in another language than the
+    question's hardly can hold its words: its normalised span cosine is the least that it counts as covering.
     """
-    weight = asked.question.ranking.rerank_coverage_weight
-    if not weight:
-        return replace(candidates, rerank_score=candidates.span_cosine, reranked_by="spans")
-    weights = term_weights(candidates.recalled.statistics)
-    texts = {i: head.chunks[i].text[span.start_char : span.end_char] for i, span in _best(head).items()}
-    words = {i: set(tokens(text, asked.collection.words)) for i, text in texts.items()}
-    shares = spread({i: coverage(terms, weights) for i, terms in words.items()}, candidates)
-    judgement = score(candidates.span_cosine, shares, weight)
-    return replace(candidates, coverage=shares, rerank_score=judgement, reranked_by="spans")
-
-
-def score(span_cosine: Floats, coverage: Floats, weight: float) -> Floats:
-    """(n,) what the best span says for its chunk: a cosine, and the weighted share of the question's words, 0 to 1."""
-    return span_cosine + weight * coverage if weight else span_cosine
+    recalled = candidates.recalled
+    least = np.where(recalled.other_language, fuse.minmax(candidates.span_cosine), 0.0)
+    return candidates.span_cosine + ranking.rerank_coverage_weight * np.maximum(recalled.coverage, least)
 
 
 def best(spans: Iterable[SpanScore]) -> SpanScore | None:
