@@ -4,7 +4,13 @@ Source: Broder: On the Resemblance and Containment of Documents, SEQUENCES 1997.
 """
 
 import re
-from functools import cached_property
+from collections.abc import Sequence
+from functools import cache, cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.records import Floats, Ints
 
 SHINGLE_WORDS = 3
 RESEMBLANCE_AT_LEAST = 0.9
@@ -54,30 +60,43 @@ def duplicate(a: Comparable, b: Comparable, question: Comparable | None = None) 
     return None if asked_for or any(character.isdigit() for word in apart for character in word) else found
 
 
-class Groups:
-    """Texts by what they say. The first one leads its group; a later one joins the first group whose leader it repeats.
+def leaders(texts: Sequence[str], bm25: Floats, question: str) -> list[int]:
+    """Of each text the place of the one that it repeats, or its own: the first text of a kind leads, later ones join.
 
-    `leaders`: by key, the key of the text that leads its group, itself where it repeats none.
+    A `bm25` more than a tenth away means that a text holds the question's terms differently: this, and letters that
+    differ, spare nearly all pairs the comparing.
     """
+    compared, asked, near = [Comparable(text) for text in texts], Comparable(question), _near(texts, bm25).tolist()
+    leads: list[int] = []
+    for n, new in enumerate(compared):
+        before = (m for m in range(n) if leads[m] == m and (near[n][m] or texts[n] == texts[m]))
+        leads.append(next((m for m in before if duplicate(new, compared[m], asked)), n))
+    return leads
 
-    def __init__(self, question: str) -> None:
-        self.leaders: dict[int, int] = {}
-        self._question = Comparable(question)
-        self._leading: list[tuple[int, Comparable, float]] = []
 
-    def __len__(self) -> int:
-        return len(self._leading)
+def _near(texts: Sequence[str], bm25: Floats) -> NDArray[np.bool_]:
+    """(n, n) true where two texts have like scores and like letters.
 
-    def add(self, key: int, text: str, bm25: float) -> None:
-        """Find a text's group. A `bm25` more than a tenth away means that it holds the question's terms differently;
-        this spares most pairs the comparing."""
-        new = Comparable(text)
-        for leader, better, score in self._leading:
-            if (_are_near(bm25, score) or text == better.text) and duplicate(new, better, self._question):
-                self.leaders[key] = leader
-                return
-        self.leaders[key] = key
-        self._leading.append((key, new, bm25))
+    Where runs of words are replaced or added, as many as leave `RESEMBLANCE_AT_LEAST`, the letters that only one text
+    has are at most a ninth of either's; where single words are, at most a twenty-eighth.
+    """
+    letters = np.array([_letters(text) for text in texts])
+    apart = np.abs(letters[:, None] - letters[None]).sum(axis=2)
+    least, most = np.minimum.outer(bm25, bm25), np.maximum.outer(bm25, bm25)
+    sizes = letters.sum(axis=1)
+    like: NDArray[np.bool_] = (least >= RESEMBLANCE_AT_LEAST * most) & (apart <= np.maximum.outer(sizes, sizes) / 9)
+    return like
+
+
+def _letters(text: str) -> NDArray[np.int32]:
+    """(255,) how often a text has each letter, case aside; letters of the same code modulo 255 are counted together."""
+    codes = np.frombuffer(text.casefold().encode("utf-32-le"), np.uint32)
+    return np.bincount(_counted_as()[codes & 0xFFFF], minlength=256)[1:].astype(np.int32)
+
+
+@cache
+def _counted_as() -> Ints:
+    return np.array([1 + code % 255 if _WORD.match(chr(code)) else 0 for code in range(0x10000)])
 
 
 def _are_near(a: float, b: float) -> bool:

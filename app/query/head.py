@@ -15,7 +15,7 @@ from app.db.documents import ChunkDetail
 from app.db.pool import Db
 from app.db.windows import Window
 from app.lexical.lengths import CHARS_PER_TOKEN_MAX
-from app.query.duplicates import Groups
+from app.query import duplicates
 from app.records import Asked, Candidates, Floats, Match, SpanScore
 
 
@@ -58,21 +58,21 @@ def _pickable(
     best_first: Sequence[int], candidates: Candidates, asked: Asked, snapshot: Db
 ) -> tuple[Mapping[int, ChunkDetail], Mapping[int, int]]:
     """The chunks that can be picked and their leaders; mostly one statement reads them all."""
-    ranking, recalled = asked.question.ranking, candidates.recalled
-    bm25 = dict(zip(recalled.chunk_ids.tolist(), recalled.bm25.tolist(), strict=True))
-    groups = Groups(asked.question.text)
-    chunks: dict[int, ChunkDetail] = {}
+    ranking, bm25 = asked.question.ranking, candidates.recalled.bm25[candidates.fused_rank.argsort()]
     depth = max(ranking.rerank_depth, ranking.top_k)
-    for at in range(0, len(best_first), depth):
-        batch = best_first[at : at + depth]
-        chunks |= documents.details(snapshot, asked.collection.id, batch)
-        if not ranking.collapse_duplicates:
-            return chunks, {i: i for i in batch}
-        for i in batch:
-            groups.add(i, chunks[i].text, bm25[i])
-        if len(groups) >= ranking.top_k:
-            break
-    return chunks, groups.leaders
+    chunks: dict[int, ChunkDetail] = {}
+    read: Sequence[int] = ()
+    leads: list[int] = []
+    while len(read) < len(best_first) and len(set(leads)) < ranking.top_k:
+        read = best_first[: len(read) + depth]
+        chunks |= documents.details(snapshot, asked.collection.id, read[len(chunks) :])
+        texts = [chunks[i].text for i in read]
+        leads = (
+            duplicates.leaders(texts, bm25[: len(read)], asked.question.text)
+            if ranking.collapse_duplicates
+            else list(range(len(read)))
+        )
+    return chunks, {i: read[lead] for i, lead in zip(read, leads, strict=True)}
 
 
 def spread(scores: Mapping[int, float], candidates: Candidates) -> Floats:

@@ -2,14 +2,17 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.query.duplicates import Comparable, duplicate, resemblance
+from app.query.duplicates import Comparable, duplicate, leaders, resemblance
 
 WORDS = [f"w{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(200)]
 LETTER = " ".join(WORDS)
+HAN = [chr(0x4E00 + 7 * n) for n in range(600)]
+OTHERS = {" ": [f"zz{chr(97 + n)}" for n in range(14)], "": [chr(0x9000 + n) for n in range(14)]}
 QUESTION = Comparable("what is wzz?")
 
 
@@ -45,6 +48,35 @@ def test_one_changed_word_of_many_makes_a_duplicate() -> None:
     chinese = "本公司磨豆机自售出之日起保修两年，人为损坏以及进水不在保修范围之内，退货时需要出示发票和保修卡。"
     assert same(chinese, chinese.replace("。", "！")) == 1.0
     assert same(chinese * 3, (chinese * 3).replace("发票", "收据", 1)) is not None
+
+
+@st.composite
+def copies(draw: st.DrawFn) -> list[str]:
+    """A letter and copies of it with a few runs of words replaced, added or left out."""
+    words, between = draw(st.sampled_from([(WORDS, " "), (HAN, "")]))
+    texts = [between.join(words)]
+    for _ in range(draw(st.integers(1, 4))):
+        copy = list(words)
+        for _ in range(draw(st.integers(0, 4))):
+            at, out, put = (draw(st.integers(0, most)) for most in (len(words), 14, 14))
+            copy[at : at + out] = draw(st.permutations(OTHERS[between]))[:put]
+        texts.append(draw(st.sampled_from([between, between or "，", "\n"])).join(copy))
+    return texts
+
+
+@given(copies())
+def test_each_text_joins_the_first_one_that_it_repeats(texts: list[str]) -> None:
+    leads: list[int] = []
+    for n, text in enumerate(texts):
+        leads.append(next((m for m in range(n) if leads[m] == m and same(text, texts[m]) is not None), n))
+    assert leaders(texts, np.zeros(len(texts)), "") == leads
+
+
+def test_texts_of_other_scores_are_told_apart_unless_they_are_equal() -> None:
+    near = [LETTER, replaced(50, "other")]
+    assert leaders(near, np.array([1.0, 0.95]), "") == [0, 0]
+    assert leaders(near, np.array([1.0, 0.85]), "") == [0, 1]
+    assert leaders([LETTER, LETTER], np.array([1.0, 0.85]), "") == [0, 0]
 
 
 def test_other_texts_are_no_duplicates() -> None:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from app.db.documents import ChunkDetail
 from app.query import fuse, pick
-from app.query.duplicates import Groups
+from app.query.duplicates import leaders
 from app.query.head import Head
 from app.records import Candidates, LexicalStatistics, Ranking, Recalled
 
@@ -24,12 +24,9 @@ def candidates(scores: list[float]) -> Candidates:
 
 
 def head(texts: list[str]) -> Head:
-    groups = Groups("")
-    chunks = {}
-    for n, text in enumerate(texts, 1):
-        groups.add(n, text, 0.0)
-        chunks[n] = ChunkDetail(n, n, f"s{n}", "", "", 0, len(text), text, "")
-    return Head(tuple(chunks), chunks, {}, groups.leaders, {}, {})
+    chunks = {n: ChunkDetail(n, n, f"s{n}", "", "", 0, len(text), text, "") for n, text in enumerate(texts, 1)}
+    leads = {n: 1 + lead for n, lead in enumerate(leaders(texts, np.zeros(len(texts)), ""), 1)}
+    return Head(tuple(chunks), chunks, {}, leads, {}, {})
 
 
 @given(TEXTS, st.integers(1, 5), st.data())
