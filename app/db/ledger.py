@@ -1,7 +1,6 @@
 """Write a search or an answer with all its candidates, so that psql can explain it later."""
 
 import json
-import struct
 from dataclasses import asdict, fields  # asdict copies every value, ten times as slow
 from functools import partial
 from typing import Any
@@ -12,6 +11,7 @@ from psycopg.types.json import Jsonb
 from app.db import wire
 from app.db.pool import Db
 from app.db.sql import statement
+from app.db.wire import Column
 from app.lexical.tokens import tokenizer
 from app.records import Candidates, Collapse, Ints, LedgerEntry, LexicalStatistics, Ranking
 
@@ -85,10 +85,11 @@ def _hits(entry: LedgerEntry, candidates: Candidates) -> bytes:
     grown = [hits[i].passage if i in hits else None for i in ids]
     starts, ends = np.array([(p.start_char, p.end_char) if p else (-1, -1) for p in grown], np.int32).reshape(-1, 2).T
     return wire.to_table(
-        [wire.field(struct.pack(">q", entry.asked.collection.id))] * len(ids),
-        [wire.field(entry.query_id.bytes)] * len(ids),
+        wire.numbers(np.full(len(ids), entry.asked.collection.id)),
+        wire.strings([entry.query_id.bytes] * len(ids)),
         wire.numbers(recalled.chunk_ids),
-        *(wire.texts(label.text_sha256 for label in labels), wire.texts(label.source for label in labels)),
+        wire.strings([label.text_sha256.encode() for label in labels]),
+        wire.strings([label.source.encode() for label in labels]),
         *(_ranks(ranks) for ranks in (recalled.vector_rank, recalled.bm25_rank)),
         *map(wire.numbers, (recalled.cosine, recalled.bm25, candidates.vector_norm, candidates.bm25_norm)),
         *(wire.numbers(candidates.fused), _ranks(candidates.fused_rank)),
@@ -101,6 +102,6 @@ def _hits(entry: LedgerEntry, candidates: Candidates) -> bytes:
     )
 
 
-def _ranks(ranks: Ints) -> list[bytes]:
+def _ranks(ranks: Ints) -> Column:
     """Ranks count from 1; 0 is none."""
     return wire.numbers(ranks.astype(np.int32), null=ranks == 0)

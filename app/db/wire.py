@@ -4,9 +4,8 @@ Of an array: int32 dimensions, int32 flags, oid of the element, then per dimensi
 element as (int32 size, value), big-endian. Source: array_send and array_recv in the PostgreSQL sources.
 """
 
-import itertools
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -28,7 +27,6 @@ _HEADER = 20  # of one dimension; an empty array has none, and 12 bytes in all
 _BLOCK_BYTES = 1 << 22
 _COPY_HEADER = b"PGCOPY\n\xff\r\n\0" + struct.pack(">ii", 0, 0)
 _COPY_END = struct.pack(">h", -1)
-_NULL = struct.pack(">i", -1)
 
 
 def to_array(values: Integers) -> bytes:
@@ -106,33 +104,38 @@ class _BigintsDumper(Dumper):
 psycopg.adapters.register_dumper(Bigints, _BigintsDumper)
 
 
-def field(value: bytes) -> bytes:
-    """One value of a row of a binary COPY."""
-    return struct.pack(">i", len(value)) + value
+@dataclass(frozen=True, slots=True)
+class Column:
+    """Values as (n, width) bytes, each with its size before it; those that are not `kept` (n, width) are padding."""
+
+    cells: NDArray[np.uint8]
+    kept: NDArray[np.bool_]
 
 
-def texts(values: Iterable[str]) -> list[bytes]:
-    """Each text as a field."""
-    size = struct.Struct(">i").pack
-    return [size(len(value)) + value for value in map(str.encode, values)]
-
-
-def numbers(values: NDArray[Any], *, null: NDArray[np.bool_] | None = None) -> list[bytes]:
-    """Each of (n,) integers, floats or bools as a field, NULL where `null` says so, and where a float is NaN."""
-    size = values.dtype.itemsize
+def numbers(values: NDArray[Any], *, null: NDArray[np.bool_] | None = None) -> Column:
+    """(n,) integers, floats or bools; NULL where `null` says so, and where a float is NaN."""
+    if null is None:
+        null = np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), bool)
     cells = np.empty(len(values), [("size", ">i4"), ("value", values.dtype.newbyteorder(">"))])
-    cells["size"], cells["value"] = size, values
-    raw, step = cells.tobytes(), 4 + size
-    fields = [raw[at : at + step] for at in range(0, len(raw), step)]
-    if null is None and values.dtype.kind == "f":
-        null = np.isnan(values)
-    if null is not None:
-        for n in np.flatnonzero(null):
-            fields[n] = _NULL
-    return fields
+    cells["size"], cells["value"] = np.where(null, -1, values.dtype.itemsize), values
+    flat = cells.view(np.uint8).reshape(len(values), cells.itemsize)
+    return Column(flat, (np.arange(flat.shape[1]) < 4) | ~null[:, None])
 
 
-def to_table(*columns: Sequence[bytes]) -> bytes:
-    """Columns of fields, equally long, as the whole of a binary COPY. Source: COPY, in the PostgreSQL manual."""
-    count = [struct.pack(">h", len(columns))] * len(columns[0])
-    return b"".join([_COPY_HEADER, *itertools.chain.from_iterable(zip(count, *columns, strict=True)), _COPY_END])
+def strings(values: Sequence[bytes]) -> Column:
+    """Values of any length in the binary format of their type; a text's is its UTF-8."""
+    sizes = np.fromiter(map(len, values), np.int64, len(values))
+    width = int(sizes.max(initial=1))
+    cells = np.empty(len(values), [("size", ">i4"), ("value", f"S{width}")])
+    cells["size"], cells["value"] = sizes, values
+    flat = cells.view(np.uint8).reshape(len(values), cells.itemsize)
+    return Column(flat, np.arange(flat.shape[1]) < 4 + sizes[:, None])
+
+
+def to_table(*columns: Column) -> bytes:
+    """Columns, equally long, as the whole of a binary COPY. Source: COPY, in the PostgreSQL manual."""
+    count = np.tile(np.frombuffer(struct.pack(">h", len(columns)), np.uint8), (len(columns[0].cells), 1))
+    cells = np.hstack([count, *(column.cells for column in columns)])
+    kept = np.hstack([np.ones(count.shape, bool), *(column.kept for column in columns)])
+    rows: bytes = cells[kept].tobytes()
+    return _COPY_HEADER + rows + _COPY_END

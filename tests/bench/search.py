@@ -1,7 +1,7 @@
 """The whole `/search` over HTTP beside the sum of its parts, and under several clients at once.
 
 `python -m tests.bench.search [--chunks 10000]` prints both and fails where the whole takes more than 1.25 times its
-parts: embedding the question, the bare SQL statements it needs, and scoring. Every question is new to both sides.
+parts: embedding the question, the bare SQL statements it runs, and scoring. Every question is new to both sides.
 """
 
 import argparse
@@ -29,7 +29,6 @@ from pgvector.psycopg import register_vector
 
 from app import services
 from app.db import lexical
-from app.db.sql import _statements
 from app.lexical.index import Index
 from app.lexical.tokens import tokens
 from app.query import pipeline
@@ -41,16 +40,42 @@ from tests.bench.measured import Report, ratio, service, timed
 MOST = 1.25
 NAME = "bench"
 CLIENTS = (1, 4, 16)
-# a search runs these to know where and when it reads; all others fetch what it ranks and shows, or keep it
-AROUND = ("collections", "server", "spaces")
+
+
+@dataclass
+class Statement:
+    """What one cursor executed."""
+
+    query: Any
+    params: Any = None
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def run(self, raw: psycopg.Connection[Any]) -> None:
+        """Execute it again and fetch all."""
+        cursor = raw.execute(self.query, self.params, **self.options)
+        if cursor.description:
+            cursor.fetchall()
+
+
+@dataclass
+class Copied:
+    """What one COPY wrote."""
+
+    query: Any
+    blocks: list[bytes] = field(default_factory=list)
+
+    def run(self, raw: psycopg.Connection[Any]) -> None:
+        """Copy it again."""
+        with raw.cursor() as cursor, cursor.copy(self.query) as copying:
+            for block in self.blocks:
+                copying.write(block)
 
 
 @dataclass
 class Recorded:
-    """The statements of one search with their values, what it copied, and the terms that it scored anew."""
+    """What one search executed and copied, in order, and the terms that it scored anew."""
 
-    statements: list[tuple[Any, Any, dict[str, Any]]] = field(default_factory=list)
-    copied: list[tuple[Any, list[bytes]]] = field(default_factory=list)
+    statements: list[Statement | Copied] = field(default_factory=list)
     terms: list[Callable[[], object]] = field(default_factory=list)
 
 
@@ -84,17 +109,17 @@ def _options() -> argparse.Namespace:
 def compare(
     report: Report, resources: Resources, collection: Collection, address: str, questions: Iterator[str], rounds: int
 ) -> None:
-    """The whole and its parts in turn, each on a question of its own."""
-    client = Client(address)
-    for question in itertools.islice(questions, 40):  # both sides warm: pages, plans, frequent terms
-        client.search(question)
-        pipeline.search(Question(question, NAME), resources)
+    """The whole and its parts in turn, each on a question of its own that nothing was asked of for a while."""
     taken: dict[str, list[float]] = {name: [] for name in ("embed", "sql", "score", "whole")}
     with psycopg.connect(services.database_url(resources.settings), autocommit=True) as raw:
         register_vector(raw)
         raw.execute("SET synchronous_commit = off")
-        for question in itertools.islice(questions, rounds):
-            parts = _parts(question, resources, collection, raw)
+        prepared = [_parts(question, resources, collection, raw) for question in itertools.islice(questions, rounds)]
+        client = Client(address)
+        for question in itertools.islice(questions, 40):  # both sides warm: pages, plans, frequent terms
+            client.search(question)
+            pipeline.search(Question(question, NAME), resources)
+        for parts in prepared:
             for name, call in parts.items():
                 taken[name].append(timed(call)[0])
             taken["whole"].append(timed(lambda: client.search(next(questions)))[0])
@@ -127,22 +152,32 @@ def _parts(
 
 @contextmanager
 def recorded() -> Iterator[Recorded]:
-    """Note each statement that a cursor executes and that a search cannot do without, and each term that is scored."""
-    done, around = Recorded(), {text for name in AROUND for text in _statements(name).values()}
-    execute, copy, write, term = psycopg.Cursor.execute, psycopg.Cursor.copy, psycopg.Copy.write, Index.term
+    """Note each statement that a cursor executes, and each term that is scored."""
+    done, copied = Recorded(), list[Copied]()
+    execute, copy, write, commit = (
+        psycopg.Cursor.execute,
+        psycopg.Cursor.copy,
+        psycopg.Copy.write,
+        psycopg.Connection.commit,
+    )
+    term = Index.term
 
     def noting_execute(cursor: Any, query: Any, params: Any = None, **kwargs: Any) -> Any:
-        if query not in around:
-            done.statements.append((query, params, kwargs | {"binary": bool(cursor.format)}))
+        done.statements.append(Statement(query, params, kwargs | {"binary": bool(cursor.format)}))
         return execute(cursor, query, params, **kwargs)
 
     def noting_copy(cursor: Any, query: Any, *args: Any, **kwargs: Any) -> Any:
-        done.copied.append((query, []))
+        copied.append(Copied(query))
+        done.statements.append(copied[-1])
         return copy(cursor, query, *args, **kwargs)
 
     def noting_write(copying: Any, block: Any) -> None:
-        done.copied[-1][1].append(bytes(block))
+        copied[-1].blocks.append(bytes(block))
         write(copying, block)
+
+    def noting_commit(connection: Any) -> None:
+        done.statements.append(Statement("COMMIT"))
+        commit(connection)
 
     def noting_term(*args: Any, **kwargs: Any) -> Any:
         done.terms.append(partial(term, *args, **kwargs))
@@ -152,21 +187,15 @@ def recorded() -> Iterator[Recorded]:
     with (
         patched(psycopg.Cursor, execute=noting_execute, copy=noting_copy),
         patched(psycopg.Copy, write=noting_write),
+        patched(psycopg.Connection, commit=noting_commit),
         patched(Index, term=noting_term),
     ):
         yield done
 
 
 def _replay(raw: psycopg.Connection[Any], done: Recorded) -> None:
-    with raw.transaction():
-        for query, params, kwargs in done.statements:
-            cursor = raw.execute(query, params, **kwargs)
-            if cursor.description:
-                cursor.fetchall()
-        for query, blocks in done.copied:
-            with raw.cursor() as cursor, cursor.copy(query) as copying:
-                for block in blocks:
-                    copying.write(block)
+    for each in done.statements:
+        each.run(raw)
 
 
 class Client:

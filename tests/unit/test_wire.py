@@ -38,7 +38,7 @@ def test_a_table_holds_what_its_columns_held(rows: list[tuple[int, float | None,
         wire.numbers(np.array(integers, np.int64), null=np.array([i == 7 for i in integers], bool)),
         wire.numbers(np.array(floats, np.float64)),
         wire.numbers(np.array(bools, bool)),
-        [wire.field(text.encode()) for text in texts],
+        wire.strings([text.encode() for text in texts]),
     )
     expected = [
         (
