@@ -1,7 +1,8 @@
 """Collections of any size with text that reads like text, written in bulk through the service's own db functions.
 
-Sentences are drawn, Zipf-like, from the words of the project's real texts in Chinese and English; vectors are means of
-a few real sentences' vectors with a little noise, so that neighbours are near and loading needs no model.
+Sentences are drawn, Zipf-like, from the words of the project's real texts in Chinese and English and, since texts of
+that size have more, from made ones; vectors are means of a few of their sentences' vectors with a little noise, so that
+neighbours are near and loading needs no model.
 """
 
 import itertools
@@ -27,6 +28,8 @@ from app.resources import Resources
 
 _TEXTS = Path(__file__).resolve().parents[1] / "data" / "mixed_texts.jsonl"
 _SENTENCES = 20_000  # so that few chunks resemble each other
+_VOCABULARY = 50_000  # of each language
+_ASKED = 10_000  # the most frequent ones, which occur
 _EMBEDDED = 400
 _CHUNK_SENTENCES = (10, 16)  # with spans of two: about what the samples are split into
 _SPAN_SENTENCES = 2
@@ -44,10 +47,10 @@ class Prose:
     def __post_init__(self) -> None:
         self.random = random.Random(self.seed)  # noqa: S311 - no secret
         real = [json.loads(line)["text"] for line in _TEXTS.read_text(encoding="utf-8").splitlines()]
-        self._words = {
-            "zh": self._ranked({w for text in real for w in tokens(text) if "\u4e00" <= w[0] <= "\u9fff"}),
-            "en": self._ranked({w for text in real for w in text.split() if w.isascii() and w.isalpha()}),
-        }
+        chinese = {w for text in real for w in tokens(text) if "\u4e00" <= w[0] <= "\u9fff"}
+        english = {w for text in real for w in text.split() if w.isascii() and w.isalpha()}
+        self._words = {"zh": self._ranked(chinese, 3), "en": self._ranked(english, 7)}
+        self._cumulated = list(itertools.accumulate(1 / (n + 3) for n in range(_VOCABULARY)))
 
     @cached_property
     def sentences(self) -> list[str]:
@@ -59,26 +62,29 @@ class Prose:
         return [tokens(sentence) for sentence in self.sentences]
 
     def questions(self) -> Iterator[str]:
-        """Endless and distinct."""
+        """Endless and distinct; all orders of frequency are equally likely, so that rare and frequent words mix."""
         for n in itertools.count():
             if n % 2:
-                yield f"{''.join(self._drawn('zh', 5))}是什么？（{n}）"
+                yield f"{''.join(self._asked('zh', 5))}是什么？（{n}）"
             else:
-                yield f"What do {' '.join(self._drawn('en', 7))} have in common, no. {n}?"
+                yield f"What do {' '.join(self._asked('en', 7))} have in common, no. {n}?"
 
     def _sentence(self, language: str) -> str:
-        if language == "zh":
-            return "".join(self._drawn("zh", self.random.randint(8, 16))) + "。"
-        return " ".join(self._drawn("en", self.random.randint(8, 16))).capitalize() + "."
+        count = self.random.randint(8, 16)
+        words = self.random.choices(self._words[language], cum_weights=self._cumulated, k=count)
+        return "".join(words) + "。" if language == "zh" else " ".join(words).capitalize() + "."
 
-    def _drawn(self, language: str, count: int) -> list[str]:
-        words, cumulated = self._words[language]
-        return self.random.choices(words, cum_weights=cumulated, k=count)
+    def _asked(self, language: str, count: int) -> list[str]:
+        return [self._words[language][int(_ASKED ** self.random.random()) - 1] for _ in range(count)]
 
-    def _ranked(self, words: set[str]) -> tuple[list[str], list[float]]:
-        """The words in some order, and of each its weight and those before it: the nth is 1/n as frequent."""
-        order = self.random.sample(sorted(words), len(words))
-        return order, list(itertools.accumulate(1 / (n + 3) for n in range(len(order))))
+    def _ranked(self, real: set[str], length: int) -> list[str]:
+        """The real words in some order, then made ones of this length of their characters: the nth is drawn in
+        proportion to 1/n."""
+        words = dict.fromkeys(self.random.sample(sorted(real), len(real)))
+        characters = sorted(set("".join(real).lower()))
+        while len(words) < _VOCABULARY:
+            words["".join(self.random.choices(characters, k=length))] = None
+        return list(words)
 
 
 def fill(resources: Resources, name: str, chunks: int, *, prose: Prose, spans: bool = True) -> Collection:
