@@ -38,6 +38,10 @@ class EmbedderUnavailable(RagledgerError):
     """The embedder did not answer."""
 
 
+class WrongModel(RagledgerError):
+    """An embedder computes other vectors than those of the space that it was to serve."""
+
+
 class RerankerUnavailable(RagledgerError):
     """The reranker did not answer in time, or cannot be loaded. Callers go on in the fused order."""
 

@@ -22,6 +22,7 @@ SplitterName = Literal["fixed", "sentence", "semantic"]
 DocumentState = Literal["active", "disabled"]
 CollapseReason = Literal["equal text", "near duplicate", "part of its passage"]
 AnswerSource = Literal["qa", "corpus", "refusal"]
+SpaceState = Literal["building", "active", "retired"]
 VectorScan = Literal["none", "exact", "hnsw"]
 FusionName = Literal["minmax_confidence", "minmax", "zscore", "rrf", "weighted_rrf", "score"]
 RerankerName = Literal["spans", "none", "overlap", "cross-encoder", "http"]
@@ -45,8 +46,9 @@ class ModelIdentity:
 class Space:
     """One vector space: its own partition of `embedding` and `span_embedding`."""
 
-    id: int
+    id: int  # 0: not there yet
     identity: ModelIdentity
+    fingerprint: Vectors | None = field(default=None, compare=False)  # (4, dim): what its probe texts became
 
 
 @dataclass(frozen=True, slots=True)

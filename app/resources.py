@@ -10,7 +10,7 @@ from typing import Any
 from app import services
 from app.clients.cache import AnswerCache
 from app.clients.embedder import Embedder
-from app.clients.embedder.builtin import BuiltinEmbedder
+from app.clients.embedder.backends import Backends
 from app.clients.reranker import Reranker, cross_encoder
 from app.clients.reranker.cross_encoder import CrossEncoderReranker
 from app.clients.reranker.http import HttpReranker
@@ -19,7 +19,7 @@ from app.db.pool import Database
 from app.db.replicas import Replica
 from app.db.segment_cache import SegmentCache
 from app.errors import InvalidInput, ServiceFailed
-from app.records import Ranking, RerankerName, Splitting
+from app.records import Ranking, RerankerName, Space, Splitting
 from app.settings import Settings
 
 _LOG = logging.getLogger(__name__)
@@ -35,9 +35,18 @@ class Resources:
     segments: SegmentCache
 
     @cached_property
+    def backends(self) -> Backends:
+        """Every embedder; the built-in one converts its weights at the first use."""
+        return Backends(self.settings)
+
+    @property
     def embedder(self) -> Embedder:
-        """The configured embedder; the built-in one converts its weights at the first use."""
-        return BuiltinEmbedder(self.settings.ragledger_home / "models", self.settings.embed_threads)
+        """The embedder of new collections."""
+        return self.backends.configured
+
+    def embedder_of(self, space: Space) -> Embedder:
+        """The embedder whose vectors a space holds, whatever the settings say by now."""
+        return self.backends.of(space.identity, space.fingerprint)
 
     def reranker(self, name: RerankerName) -> Reranker | None:
         """The model behind a method, None where the method has none. Raises InvalidInput where it is not set up."""

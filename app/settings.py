@@ -8,6 +8,7 @@ from pydantic import Field, SecretStr, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 ROOT = Path(__file__).resolve().parents[1]
+EMBED_BACKENDS = ("builtin", "ollama", "openai", "sentence-transformers")
 
 
 class Settings(BaseSettings):
@@ -23,8 +24,31 @@ class Settings(BaseSettings):
     redis_url: SecretStr | None = Field(None, description="Redis or Valkey; unset: embedded Valkey")
 
     collection: str = Field("default", min_length=1, max_length=200, description="Collection used when none is named")
-    embed_backend: Literal["builtin"] = Field("builtin", description="Embedding backend")
+    embed_backend: str = Field(
+        "builtin", description="builtin, ollama, openai or sentence-transformers; of several the first that answers"
+    )
+    embed_model: str | None = Field(
+        None, min_length=1, validate_default=True, description="Embedding model; unset: the built-in one"
+    )
+    embed_dim: int | None = Field(
+        None, ge=1, le=16_000, description="Dimension of the vectors; fewer than the model's: shortened (Matryoshka)"
+    )
+    embed_query_prefix: str | None = Field(None, description="Put before a question; unset: what the model wants")
+    embed_passage_prefix: str | None = Field(None, description="Put before a passage; unset: likewise")
     embed_threads: int = Field(0, ge=0, le=256, description="Threads of the built-in embedder; 0: one per core")
+    embed_batch_texts: int = Field(32, ge=1, le=4_096, description="Most texts in one request to an embedding server")
+    embed_batch_chars: int = Field(32_000, ge=100, description="Most characters in a request, unless one text has more")
+    embed_timeout_seconds: float = Field(60, gt=0, le=3_600, description="Longest wait for a request with passages")
+    embed_question_timeout_seconds: float = Field(
+        5, gt=0, le=600, description="Longest wait for a question's vector before going on by BM25 alone"
+    )
+    embed_retries: int = Field(4, ge=0, le=20, description="Further attempts at a request with passages")
+    ollama_base_url: str = Field("http://127.0.0.1:11434", description="Address of Ollama")
+    openai_base_url: str = Field(
+        "https://api.openai.com/v1",
+        description="OpenAI-compatible API: OpenAI, TEI, vLLM, Infinity, LM Studio",
+    )
+    openai_api_key: SecretStr | None = Field(None, description="Bearer token for OPENAI_BASE_URL")
 
     splitter: Literal["fixed", "sentence", "semantic"] = Field("semantic", description="How documents are split")
     chunk_chars: int = Field(1_200, ge=50, le=20_000, description="Largest chunk, characters")
@@ -99,19 +123,44 @@ class Settings(BaseSettings):
     def _is_postgresql(cls, url: SecretStr | None) -> SecretStr | None:
         return _with_scheme(url, "postgresql://", "postgres://")
 
+    @property
+    def embed_backends(self) -> tuple[str, ...]:
+        """The names in EMBED_BACKEND, in order."""
+        return tuple(name.strip() for name in self.embed_backend.split(","))
+
+    @field_validator("embed_backend")
+    @classmethod
+    def _are_backends(cls, backends: str) -> str:
+        names = [name.strip() for name in backends.split(",")]
+        if unknown := [name for name in names if name not in EMBED_BACKENDS]:
+            raise ValueError(f"there is no backend {unknown[0]!r}: there are {', '.join(EMBED_BACKENDS)}")
+        if len(set(names)) < len(names):
+            raise ValueError("names a backend twice")
+        if "builtin" in names and len(names) > 1:
+            raise ValueError("builtin has a model of its own, which no other backend can stand in for")
+        return backends
+
+    @field_validator("embed_model")
+    @classmethod
+    def _is_named(cls, model: str | None, info: ValidationInfo) -> str | None:
+        backend = info.data.get("embed_backend", "builtin")
+        if model is None and backend != "builtin":
+            raise ValueError(f"is needed by EMBED_BACKEND={backend}")
+        if model is not None and backend == "builtin":
+            raise ValueError("is not for EMBED_BACKEND=builtin, which has a model of its own")
+        return model
+
     @field_validator("reranker_url")
     @classmethod
-    def _is_http(cls, url: str | None, info: ValidationInfo) -> str | None:
-        if url is None:
-            if info.data.get("reranker") == "http":
-                raise ValueError("is needed by RERANKER=http")
-            return None
-        parts = urlsplit(url)
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise ValueError("must begin with http:// or https:// and name a host")
-        if parts.username is not None:
-            raise ValueError("must not hold credentials: they belong in RERANKER_API_KEY")
-        return url
+    def _is_reranker(cls, url: str | None, info: ValidationInfo) -> str | None:
+        if url is None and info.data.get("reranker") == "http":
+            raise ValueError("is needed by RERANKER=http")
+        return url if url is None else _http(url, "RERANKER_API_KEY")
+
+    @field_validator("ollama_base_url", "openai_base_url")
+    @classmethod
+    def _is_http(cls, url: str) -> str:
+        return _http(url, "OPENAI_API_KEY").rstrip("/")
 
     @field_validator("redis_url")
     @classmethod
@@ -122,6 +171,15 @@ class Settings(BaseSettings):
             except ValueError:
                 raise ValueError("has no valid host and port") from None
         return _with_scheme(url, "redis://", "rediss://", "unix://")
+
+
+def _http(url: str, key: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ValueError("must begin with http:// or https:// and name a host")
+    if parts.username is not None:
+        raise ValueError(f"must not hold credentials: they belong in {key}")
+    return url
 
 
 def _with_scheme(url: SecretStr | None, *schemes: str) -> SecretStr | None:

@@ -82,7 +82,10 @@ def _one_of(name: str, column: str, *values: str) -> CheckConstraint:
 
 
 class EmbeddingSpace(SQLModel, table=True):
-    """One model's vector space; `fingerprint` is reserved for the vectors of fixed probe texts."""
+    """One model's vector space; `fingerprint` holds the vectors of fixed probe texts, one after the other.
+
+    A space is `building` until a collection is switched to it, and `retired` while its partitions are dropped.
+    """
 
     __tablename__ = "embedding_space"
     __table_args__ = (
@@ -92,7 +95,7 @@ class EmbeddingSpace(SQLModel, table=True):
             "embedding_space_identity_idx",
             *("backend", "model", "dim", "query_prefix", "passage_prefix"),
             unique=True,
-            postgresql_where=literal("state = 'active'"),
+            postgresql_where=literal("state <> 'retired'"),
         ),
     )
     id: int = _key()
@@ -101,7 +104,7 @@ class EmbeddingSpace(SQLModel, table=True):
     dim: int = _int()
     query_prefix: str = _text()
     passage_prefix: str = _text()
-    fingerprint: Any = Field(sa_column=Column(VECTOR()))
+    fingerprint: list[float] | None = Field(sa_column=Column(ARRAY(REAL)))
     state: str = _text(server_default=literal("'active'"))
     created_at: datetime = _now()
 
@@ -135,6 +138,16 @@ class Collection(SQLModel, table=True):
     created_at: datetime = _now()
 
 
+class Reembedding(SQLModel, table=True):
+    """A change of a collection's model that is under way: its chunks get vectors in this space, then it is switched."""
+
+    __tablename__ = "reembedding"
+    __table_args__ = (ForeignKeyConstraint(["collection_id"], ["collection.id"], ondelete="CASCADE"),)
+    collection_id: int = Field(sa_column=Column(BigInteger, primary_key=True, autoincrement=False))
+    space_id: int = _bigint(ForeignKey("embedding_space.id"))
+    created_at: datetime = _now()
+
+
 class Document(SQLModel, table=True):
     __tablename__ = "document"
     __table_args__ = (
@@ -162,6 +175,31 @@ class Document(SQLModel, table=True):
     meta: dict[str, Any] = Field(sa_column=Column("metadata", JSONB, nullable=False, server_default=literal("'{}'")))
     state: str = _text(server_default=literal("'active'"))
     version: int = _int(server_default=literal("1"))
+    created_at: datetime = _now()
+    updated_at: datetime = _now()
+
+
+class PendingDocument(SQLModel, table=True):
+    """A document that is kept until an embedder answers; it takes the place of what the collection has by its source.
+
+    `digest` tells one version from the next, so that a retry never takes away a newer one.
+    """
+
+    __tablename__ = "pending_document"
+    __table_args__ = (
+        UniqueConstraint("collection_id", "source"),
+        ForeignKeyConstraint(["collection_id"], ["collection.id"], ondelete="CASCADE"),
+    )
+    collection_id: int = Field(sa_column=Column(BigInteger, primary_key=True))
+    id: int = _key()
+    source: str = _text()
+    title: str = _text()
+    media_type: str = _text()
+    content: str = _text()
+    meta: dict[str, Any] = Field(sa_column=Column("metadata", JSONB, nullable=False, server_default=literal("'{}'")))
+    digest: str = _text()
+    reason: str = _text()
+    attempts: int = _int(server_default=literal("1"))
     created_at: datetime = _now()
     updated_at: datetime = _now()
 

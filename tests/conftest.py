@@ -16,7 +16,8 @@ from psycopg.sql import SQL, Identifier
 from app import services
 from app.clients.cache import AnswerCache
 from app.clients.embedder import Embedder
-from app.clients.embedder.builtin import BuiltinEmbedder
+from app.clients.embedder.backends import Backends
+from app.clients.embedder.builtin import IDENTITY, BuiltinEmbedder
 from app.db import migrate
 from app.db.pool import Database
 from app.db.segment_cache import SegmentCache
@@ -101,7 +102,7 @@ def open_resources(database_url: str, redis_url: str, settings: Settings, embedd
         AnswerCache(redis_url, timeout_seconds=1),
         SegmentCache(64_000_000),
     )
-    made.__dict__["embedder"] = embedder
+    made.__dict__["backends"] = Backends(settings, {("builtin", IDENTITY): embedder})
     return made
 
 

@@ -28,6 +28,7 @@ STATUSES: Mapping[type[RagledgerError], HTTPStatus] = {
     errors.Conflict: HTTPStatus.CONFLICT,
     errors.EmbeddingFailed: HTTPStatus.BAD_GATEWAY,
     errors.EmbedderUnavailable: HTTPStatus.SERVICE_UNAVAILABLE,
+    errors.WrongModel: HTTPStatus.BAD_GATEWAY,
     errors.RerankerUnavailable: HTTPStatus.SERVICE_UNAVAILABLE,
     errors.RerankingFailed: HTTPStatus.BAD_GATEWAY,
     errors.CacheUnavailable: HTTPStatus.SERVICE_UNAVAILABLE,

@@ -29,11 +29,11 @@ def get(connection: Db, name: str) -> Collection:
     return collection
 
 
-def ensure(connection: Db, name: str, identity: ModelIdentity, splitting: Splitting) -> Collection:
-    """A collection by name; where it is new, it gets this model's space, this splitting and the words of all."""
+def ensure(connection: Db, name: str, space: Space, splitting: Splitting) -> Collection:
+    """A collection by name; where it is new, it gets this space, this splitting and the words of all."""
     if collection := find(connection, name):
         return collection
-    space = spaces.ensure(connection, identity)
+    space = spaces.ensure(connection, space)
     words = lexicon.wanted(connection, None)
     lexicon.keep(connection, words)
     values = {"name": name, "space_id": space.id, "word_list": words.sha256 or None}
@@ -78,6 +78,5 @@ def delete(connection: Db, name: str) -> bool:
 
 def _collection(row: tuple[Any, ...], words: WordList) -> Collection:
     identity = ModelIdentity(backend=row[5], model=row[6], dim=row[7], query_prefix=row[8], passage_prefix=row[9])
-    return Collection(
-        row[0], row[1], Space(row[4], identity), Splitting(**row[2].get("splitting", {})), row[3], row[10], words
-    )
+    space = Space(row[4], identity, spaces.fingerprint(row[12], identity))
+    return Collection(row[0], row[1], space, Splitting(**row[2].get("splitting", {})), row[3], row[10], words)

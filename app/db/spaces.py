@@ -1,14 +1,15 @@
 """Embedding spaces: one row and one partition of each vector table per model."""
 
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import LiteralString, cast
 
+import numpy as np
 from psycopg.sql import SQL, Identifier, Literal
 
 from app.db.pool import Db
 from app.db.sql import statement
-from app.records import ModelIdentity, Space
+from app.records import ModelIdentity, Space, SpaceState, Vectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,12 +20,18 @@ class Partition:
     indexed_type: str | None
 
 
-def ensure(connection: Db, identity: ModelIdentity) -> Space:
-    """The active space of a model, created with its partitions where it is new."""
-    if (space := _find(connection, identity)) is None:
+def ensure(connection: Db, space: Space, *, state: SpaceState = "active") -> Space:
+    """The space of a model, created with its partitions where it is new; `space` says what it is to be, its id apart.
+
+    One that is there becomes active where that is asked for, and gets the fingerprint where it has none.
+    """
+    if (found := _find(connection, space.identity)) is None:
         connection.execute(statement("spaces", "lock"))
-        space = _find(connection, identity) or _create(connection, identity)
-    return space
+        if (found := _find(connection, space.identity)) is None:
+            return _create(connection, space, state)
+    values = {"space_id": found.id, "fingerprint": _as_list(space.fingerprint), "state": state}
+    connection.execute(statement("spaces", "mark"), values)
+    return found if found.fingerprint is not None else replace(found, fingerprint=space.fingerprint)
 
 
 def partition(connection: Db, space: Space) -> Partition:
@@ -47,11 +54,13 @@ def schema(connection: Db) -> str:
 
 def _find(connection: Db, identity: ModelIdentity) -> Space | None:
     row = connection.execute(statement("spaces", "find"), asdict(identity)).fetchone()
-    return Space(row[0], identity) if row else None
+    return Space(row[0], identity, fingerprint(row[1], identity)) if row else None
 
 
-def _create(connection: Db, identity: ModelIdentity) -> Space:
-    space_id = cast(tuple[int], connection.execute(statement("spaces", "insert"), asdict(identity)).fetchone())[0]
+def _create(connection: Db, space: Space, state: SpaceState) -> Space:
+    identity = space.identity
+    values = asdict(identity) | {"state": state, "fingerprint": _as_list(space.fingerprint)}
+    space_id = cast(tuple[int], connection.execute(statement("spaces", "insert"), values).fetchone())[0]
     for table in ("embedding", "span_embedding", "qa_embedding"):
         partition = SQL(
             "CREATE TABLE {schema}.{partition} PARTITION OF {table}"
@@ -67,4 +76,13 @@ def _create(connection: Db, identity: ModelIdentity) -> Space:
                 space_id=Literal(space_id),
             )
         )
-    return Space(space_id, identity)
+    return replace(space, id=space_id)
+
+
+def fingerprint(stored: list[float] | None, identity: ModelIdentity) -> Vectors | None:
+    """The vectors of the probes (n, dim), as they were before they were stored one after the other."""
+    return None if stored is None else np.array(stored, np.float32).reshape(-1, identity.dim)
+
+
+def _as_list(vectors: Vectors | None) -> list[float] | None:
+    return None if vectors is None else vectors.ravel().tolist()

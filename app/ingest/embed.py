@@ -32,7 +32,7 @@ def embed(chunks: Sequence[Chunk], collection: Collection, resources: Resources)
     reused = sum(chunk.text in of_chunk for chunk in chunks)
     missing = dict.fromkeys(chunk.text for chunk in chunks if chunk.text not in of_chunk)
     missing |= dict.fromkeys(text for chunk in chunks for text in _span_texts(chunk) if text not in of_span)
-    computed = dict(zip(missing, resources.embedder.embed_passages(list(missing)), strict=True))
+    computed = dict(zip(missing, resources.embedder_of(collection.space).embed_passages(list(missing)), strict=True))
     of_chunk, of_span = {**computed, **of_chunk}, {**computed, **of_span}
     return Embedded(
         tuple(chunks),

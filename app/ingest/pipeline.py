@@ -8,13 +8,14 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from app.db import collections, documents, lexicon
+from app.clients.embedder import probes
+from app.db import collections, documents, lexicon, spaces
 from app.db.documents import Stored
-from app.errors import Conflict, EmbeddingFailed, InvalidInput, UnreadableDocument
+from app.errors import Conflict, EmbedderUnavailable, EmbeddingFailed, InvalidInput, UnreadableDocument
 from app.ingest import compact, embed, index, load, split, store
 from app.ingest.embed import Embedded, text_hash
 from app.ingest.tokenized import Tokenized
-from app.records import Collection, Ingested, Source
+from app.records import Collection, Ingested, Source, Space
 from app.resources import Resources
 
 _LOG = logging.getLogger(__name__)
@@ -52,12 +53,24 @@ def open_collection(name: str, resources: Resources) -> Collection:
     """The collection of that name, created where it is new. Raises InvalidInput for a name that cannot be one."""
     if not name.strip() or name != name.strip() or len(name) > 200 or not name.isprintable():
         raise InvalidInput("collection", "a name has 1 to 200 printable characters and no space at its ends")
-    identity = resources.embedder.identity
+    with resources.database.read() as connection:
+        collection = collections.find(connection, name)
+    if collection and collection.space.fingerprint is not None:
+        return collection
+    space = _with_fingerprint(collection.space if collection else Space(0, resources.embedder.identity), resources)
     with resources.database.write() as connection:
-        collection = collections.ensure(connection, name, identity, resources.splitting)
-    if (made := collection.space.identity) != identity:  # vectors of two models must never meet
-        raise Conflict(f"{name} holds vectors of {made.backend}/{made.model}, not {identity.backend}/{identity.model}")
-    return collection
+        if collection is None:
+            return collections.ensure(connection, name, space, resources.splitting)
+        spaces.ensure(connection, space)
+        return collections.get(connection, name)
+
+
+def _with_fingerprint(space: Space, resources: Resources) -> Space:
+    """Without an embedder the space goes without until one answers."""
+    try:
+        return replace(space, fingerprint=probes.fingerprint(resources.embedder_of(space)))
+    except EmbedderUnavailable:
+        return space
 
 
 def _ingest(source: Source, collection: Collection, resources: Resources) -> Ingested:

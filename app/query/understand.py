@@ -48,12 +48,8 @@ def tokenized(asked: Asked, snapshot: Db) -> Asked:
 
 
 def _vector(question: Question, collection: Collection, resources: Resources) -> Vector | None:
-    embedder = resources.embedder
-    if embedder.identity != collection.space.identity:
-        _LOG.warning("search.space_differs collection=%s model=%s", collection.id, embedder.identity.model)
-        return None
     try:
-        vector: Vector = embedder.embed_questions([question.text])[0]
+        vector: Vector = resources.embedder_of(collection.space).embed_questions([question.text])[0]
     except (EmbedderUnavailable, EmbeddingFailed) as e:
         _LOG.warning("search.degraded part=vector error=%s", type(e).__name__)
         return None

@@ -1,6 +1,6 @@
 -- name: find
 SELECT c.id, c.name, c.settings, c.revision, s.id, s.backend, s.model, s.dim, s.query_prefix, s.passage_prefix,
-       c.cache_scope, c.word_list
+       c.cache_scope, c.word_list, s.fingerprint
 FROM collection c JOIN embedding_space s ON s.id = c.space_id
 WHERE c.name = %(name)s;
 

@@ -1,17 +1,21 @@
 -- name: find
-SELECT id FROM embedding_space
+SELECT id, fingerprint FROM embedding_space
 WHERE backend = %(backend)s AND model = %(model)s AND dim = %(dim)s
-  AND query_prefix = %(query_prefix)s AND passage_prefix = %(passage_prefix)s AND state = 'active'
-ORDER BY id LIMIT 1;
+  AND query_prefix = %(query_prefix)s AND passage_prefix = %(passage_prefix)s AND state <> 'retired';
 
 -- name: lock
 -- Two processes that need the same new space must not both create it.
 SELECT pg_advisory_xact_lock(hashtextextended('ragledger.embedding_space', 0));
 
 -- name: insert
-INSERT INTO embedding_space (backend, model, dim, query_prefix, passage_prefix)
-VALUES (%(backend)s, %(model)s, %(dim)s, %(query_prefix)s, %(passage_prefix)s)
+INSERT INTO embedding_space (backend, model, dim, query_prefix, passage_prefix, state, fingerprint)
+VALUES (%(backend)s, %(model)s, %(dim)s, %(query_prefix)s, %(passage_prefix)s, %(state)s, %(fingerprint)s)
 RETURNING id;
+
+-- name: mark
+UPDATE embedding_space SET fingerprint = coalesce(fingerprint, %(fingerprint)s),
+                           state = CASE state WHEN 'building' THEN %(state)s ELSE state END
+WHERE id = %(space_id)s AND (fingerprint IS NULL OR state = 'building' AND %(state)s = 'active');
 
 -- name: schema
 -- A partition stands beside its table, wherever the search path would put a new one.

@@ -28,7 +28,7 @@ from app.lexical import segments
 from app.lexical.index import Index, Part, Scored, Term
 from app.lexical.segments import NOTHING, Segment
 from app.lexical.tokens import tokens
-from app.records import Collection, Floats, Ints, ModelIdentity, Splitting
+from app.records import Collection, Floats, Ints, ModelIdentity, Space, Splitting
 from app.resources import Resources
 from tests.bench import zipf
 from tests.bench.measured import Report, in_turn, ratio, service, timed
@@ -174,7 +174,9 @@ def against_rank_bm25(report: Report, segment: Segment, chunks: Tokens, question
 def stored(segment: Segment, resources: Resources) -> Collection:
     """A collection with this one segment in PostgreSQL."""
     with resources.database.write() as connection:
-        collection = collections.ensure(connection, "bench", ModelIdentity("none", "none", 1, "", ""), Splitting())
+        collection = collections.ensure(
+            connection, "bench", Space(0, ModelIdentity("none", "none", 1, "", "")), Splitting()
+        )
         seconds, _ = timed(lambda: postings.add(connection, collection.id, segment, "bench"))
     print(f"  written to PostgreSQL in {seconds:.1f} s")  # noqa: T201 - a benchmark prints
     return collection

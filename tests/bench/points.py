@@ -7,7 +7,7 @@ import numpy as np
 
 from app.db import collections, documents, vectors
 from app.ingest.embed import text_hash
-from app.records import Chunk, Collection, ModelIdentity, Source, Splitting, Vectors
+from app.records import Chunk, Collection, ModelIdentity, Source, Space, Splitting, Vectors
 from app.resources import Resources
 
 DIM = 384
@@ -55,7 +55,9 @@ def _unit(values: Any) -> Vectors:
 def collection(resources: Resources, name: str) -> Collection:
     """A collection of these vectors."""
     with resources.database.write() as connection:
-        return collections.ensure(connection, name, ModelIdentity("bench", "points", DIM, "", ""), Splitting())
+        return collections.ensure(
+            connection, name, Space(0, ModelIdentity("bench", "points", DIM, "", "")), Splitting()
+        )
 
 
 def load(resources: Resources, into: Collection, points: Vectors) -> list[int]:

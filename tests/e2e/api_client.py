@@ -12,6 +12,7 @@ from werkzeug.serving import make_server
 from app.api import create_app
 from app.clients.embedder import Embedder
 from app.resources import Resources
+from tests.embedders import Only
 
 TIMEOUT_SECONDS = 30
 
@@ -47,7 +48,7 @@ class Api:
 def changed(resources: Resources, *, embedder: Embedder | None = None, **changes: Any) -> Resources:
     """The same resources with some changed; the embedder is shared."""
     made = replace(resources, **changes)
-    made.__dict__["embedder"] = embedder or resources.embedder
+    made.__dict__["backends"] = Only(embedder) if embedder else resources.backends
     return made
 
 

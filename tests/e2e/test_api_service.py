@@ -13,25 +13,12 @@ from app.api import create_app
 from app.api.problems import STATUSES
 from app.clients.embedder import Embedder
 from app.db.pool import Database
-from app.errors import EmbedderUnavailable, RagledgerError
-from app.records import ModelIdentity, Vectors
+from app.errors import RagledgerError
 from app.resources import Resources
+from tests.embedders import Away
 
 
-class AwayEmbedder:
-    """An embedder whose backend does not answer."""
-
-    def __init__(self, identity: ModelIdentity) -> None:
-        self.identity = identity
-
-    def embed_passages(self, texts: Sequence[str]) -> Vectors:
-        raise EmbedderUnavailable(f"secret-host refused {len(texts)} texts")
-
-    def embed_questions(self, texts: Sequence[str]) -> Vectors:
-        return self.embed_passages(texts)
-
-
-class BrokenEmbedder(AwayEmbedder):
+class BrokenEmbedder(Away):
     """An embedder with a programming error in it."""
 
     def embed_passages(self, texts: Sequence[str]) -> NoReturn:
@@ -47,7 +34,7 @@ def test_every_error_of_the_domain_has_a_status() -> None:
 
 
 def test_a_part_that_is_away_is_a_503_that_names_no_host(resources: Resources, embedder: Embedder) -> None:
-    with serving(changed(resources, embedder=AwayEmbedder(embedder.identity))) as api:
+    with serving(changed(resources, embedder=Away(embedder.identity))) as api:
         away = api("POST", "/documents", json={"source": "a.txt", "text": "Some text."})
         assert away.status_code == 503
         assert away.headers["Content-Type"] == "application/problem+json"
@@ -61,7 +48,7 @@ def test_a_part_that_is_away_is_a_503_that_names_no_host(resources: Resources, e
 def test_without_the_embedder_a_search_goes_on_by_bm25_and_says_so(resources: Resources, embedder: Embedder) -> None:
     with serving(resources) as api:
         api.add("a.txt", "Some text about roasters.")
-    with serving(changed(resources, embedder=AwayEmbedder(embedder.identity))) as api:
+    with serving(changed(resources, embedder=Away(embedder.identity))) as api:
         found = api.search("roasters")
         assert found["degraded"] == ["vector"]
         assert found["hits"][0]["cosine"] is None

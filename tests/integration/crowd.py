@@ -27,6 +27,7 @@ from app.records import (
     Question,
     Ranking,
     Recalled,
+    Space,
     Splitting,
     Vector,
     Vectors,
@@ -81,7 +82,9 @@ def clustered(n: int, rng: np.random.Generator, *, dim: int = DIM, clusters: int
 def gather(resources: Resources, name: str, documents: int, rng: np.random.Generator, *, dim: int = DIM) -> Crowd:
     """Write a collection. Every tenth document is disabled."""
     with resources.database.write() as connection:
-        collection = collections.ensure(connection, name, ModelIdentity("test", "crowd", dim, "", ""), Splitting())
+        collection = collections.ensure(
+            connection, name, Space(0, ModelIdentity("test", "crowd", dim, "", "")), Splitting()
+        )
         members = _write(connection, collection, documents, rng)
         sql = "UPDATE document SET state = 'disabled' WHERE collection_id = %s AND source ~ '9.md' RETURNING id"
         disabled = {row[0] for row in connection.execute(sql, (collection.id,))}

@@ -170,7 +170,7 @@ def test_without_redis_the_answer_comes_uncached_and_says_so(filled: Resources, 
     for url in (None, "redis://127.0.0.1:1/0", f"redis://127.0.0.1:{silent_port}/0"):
         away = AnswerCache(url, timeout_seconds=0.05)
         broken = Resources(filled.settings, filled.database, away, filled.segments)
-        broken.__dict__["embedder"] = filled.embedder
+        broken.__dict__["backends"] = filled.backends
         for _ in range(2):
             answer = ask(broken, "How many litres does the copper kettle hold?")
             assert "12 litres" in answer.text

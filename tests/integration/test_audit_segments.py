@@ -7,7 +7,7 @@ from audited import psql
 from app.db import collections, postings
 from app.ingest import compact
 from app.lexical import segments
-from app.records import ModelIdentity, Splitting
+from app.records import ModelIdentity, Space, Splitting
 from app.resources import Resources
 from app.settings import ROOT
 
@@ -18,7 +18,7 @@ SCRIPT = (ROOT / "sql" / "audit" / "segments.sql").read_bytes()
 def collection_id(resources: Resources) -> int:
     """Segments of every kind: to be kept, to be merged, to be written anew, to be deleted."""
     with resources.database.write() as connection:
-        made = collections.ensure(connection, "k", ModelIdentity("none", "none", 3, "", ""), Splitting()).id
+        made = collections.ensure(connection, "k", Space(0, ModelIdentity("none", "none", 3, "", "")), Splitting()).id
         chunk_id = 0
         for size, count, tokenizer in ((1, 9, "new"), (1, 7, "old"), (63, 1, "new"), (64, 7, "new"), (512, 2, "new")):
             for _ in range(count):

@@ -25,7 +25,7 @@ from app.ingest.compact import TIER
 from app.lexical import segments
 from app.lexical.index import Index, Part, Scored
 from app.lexical.segments import NOTHING
-from app.records import ModelIdentity, Source, Splitting
+from app.records import ModelIdentity, Source, Space, Splitting
 from app.resources import Resources
 
 THEN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -39,7 +39,7 @@ def state(segment_id: int, chunks: int, dead: int = 0, tokenizer: str = "t") -> 
 @pytest.fixture
 def collection_id(resources: Resources) -> int:
     with resources.database.write() as connection:
-        return collections.ensure(connection, "k", ModelIdentity("none", "none", 3, "", ""), Splitting()).id
+        return collections.ensure(connection, "k", Space(0, ModelIdentity("none", "none", 3, "", "")), Splitting()).id
 
 
 def write(resources: Resources, collection_id: int, ids: Sequence[int]) -> None:

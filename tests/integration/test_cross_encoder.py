@@ -97,7 +97,7 @@ def test_the_timeout_holds_between_two_batches(model: Path) -> None:
 
 def test_a_search_is_reranked_by_the_model(model: Path, resources: Resources) -> None:
     ready = replace(resources, settings=resources.settings.model_copy(update={"reranker_model": str(model)}))
-    ready.__dict__["embedder"] = resources.embedder
+    ready.__dict__["backends"] = resources.backends
     for n, text in enumerate(TEXTS[:5]):
         ingest.ingest(Source(f"{n}.txt", str(n), "text/plain", text), "k", ready)
     result = pipeline.search(Question(QUESTION, "k", Ranking(reranker="cross-encoder", rerank_weight=10)), ready)

@@ -12,7 +12,7 @@ import pytest
 from app.settings import ROOT
 
 DISTRIBUTED = {
-    *("document", "chunk", "embedding", "span", "span_embedding"),
+    *("document", "pending_document", "chunk", "embedding", "span", "span_embedding"),
     *("lexical_segment", "lexical_posting", "lexical_tombstone"),
     *("qa_pair", "qa_embedding", "query_log", "query_hit"),
 }
@@ -20,6 +20,7 @@ REFERENCE = {  # few rows, on every node
     "collection": "what the distributed tables refer to",
     "embedding_space": "one row for each model",
     "word_list": "one row for each list of words that a collection is tokenised with",
+    "reembedding": "at most one row for each collection",
     "lexicon_entry": "words; those of no collection hold for all",
 }
 LOCAL = {  # on the coordinator

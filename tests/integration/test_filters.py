@@ -15,7 +15,7 @@ from app.db import collections, filters
 from app.db.pool import Db
 from app.ingest import pipeline as ingest
 from app.query import pipeline, qa
-from app.records import Collection, Filters, ModelIdentity, Question, Source, Splitting
+from app.records import Collection, Filters, ModelIdentity, Question, Source, Space, Splitting
 from app.resources import Resources
 
 EXAMPLE = itertools.count()
@@ -66,7 +66,7 @@ def _holds(element: Any, name: str, asked: Any) -> bool:
 
 def write(connection: Db, name: str, documents: list[dict[str, Any]]) -> tuple[Collection, dict[int, int]]:
     """Documents of one chunk each: {chunk id: its document's place in the list}."""
-    collection = collections.ensure(connection, name, ModelIdentity("test", "none", 2, "", ""), Splitting())
+    collection = collections.ensure(connection, name, Space(0, ModelIdentity("test", "none", 2, "", "")), Splitting())
     place = {}
     for n, columns in enumerate(documents):
         values = {"metadata": {}, "section": "", "created_at": datetime.now(UTC), "source": str(n), **columns}

@@ -137,7 +137,7 @@ def filled(resources: Resources, server: RerankServer) -> Resources:
 
 def configured(resources: Resources, **changes: Any) -> Resources:
     made = replace(resources, settings=resources.settings.model_copy(update=changes))
-    made.__dict__["embedder"] = resources.embedder
+    made.__dict__["backends"] = resources.backends
     return made
 
 

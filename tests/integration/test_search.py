@@ -14,14 +14,15 @@ from hypothesis import strategies as st
 
 from app.db import collections, vectors
 from app.db.pool import Database
-from app.errors import CollectionNotFound, EmbedderUnavailable, InvalidInput
+from app.errors import CollectionNotFound, InvalidInput
 from app.ingest import pipeline as ingest
 from app.ingest import store
 from app.lexical.tokens import tokens
 from app.query import pipeline
-from app.records import ModelIdentity, Question, Ranking, Source, Vectors
+from app.records import Question, Ranking, Source
 from app.resources import Resources
 from app.services import processes
+from tests.embedders import Away, Only
 
 TEXTS = {
     "kettle.md": "The copper kettle holds 12 litres and heats in nine minutes.",
@@ -168,21 +169,8 @@ def test_an_unknown_collection_is_named(filled: Resources) -> None:
         pipeline.search(Question("a", "nowhere"), filled)
 
 
-class Away:
-    """An embedder that does not answer."""
-
-    def __init__(self, identity: ModelIdentity) -> None:
-        self.identity = identity
-
-    def embed_passages(self, texts: Sequence[str]) -> Vectors:
-        raise EmbedderUnavailable(f"away, {len(texts)} texts wait")
-
-    def embed_questions(self, texts: Sequence[str]) -> Vectors:
-        raise EmbedderUnavailable(f"away, {len(texts)} texts wait")
-
-
 def test_without_the_embedder_bm25_alone_answers_and_says_so(filled: Resources) -> None:
-    filled.__dict__["embedder"] = Away(filled.embedder.identity)
+    filled.__dict__["backends"] = Only(Away(filled.embedder.identity))
     result = pipeline.search(Question("copper kettle", "k"), filled)
     assert result.degraded == ("vector",)
     assert result.hits[0].source == "kettle.md"
@@ -192,9 +180,19 @@ def test_without_the_embedder_bm25_alone_answers_and_says_so(filled: Resources) 
 
 
 def test_a_second_model_of_equal_dimension_is_never_compared(filled: Resources) -> None:
-    filled.__dict__["embedder"] = Away(ModelIdentity("builtin", "another-model", 384, "", ""))
-    result = pipeline.search(Question("copper kettle", "k"), filled)
-    assert result.degraded == ("vector",)
+    with filled.database.write() as connection:
+        connection.execute("UPDATE embedding_space SET model = 'another'")
+    assert pipeline.search(Question("copper kettle", "k"), filled).degraded == ("vector",)
+
+
+def test_vectors_that_are_not_those_of_the_space_are_never_compared(filled: Resources) -> None:
+    """A backend may serve other weights under the name of a model."""
+    with filled.database.write() as connection:
+        connection.execute(
+            "UPDATE embedding_space SET fingerprint ="
+            " (SELECT array_agg(x ORDER BY n DESC) FROM unnest(fingerprint) WITH ORDINALITY AS u(x, n))"
+        )
+    assert pipeline.search(Question("copper kettle", "k"), filled).degraded == ("vector",)
 
 
 def test_the_ledger_keeps_every_candidate_and_score(filled: Resources) -> None:
@@ -276,7 +274,7 @@ def test_the_score_is_the_fused_one_plus_the_bonus_of_the_rerank(filled: Resourc
 def test_the_ledger_looks_up_its_query_and_never_reads_all_of_them(database_url: str, filled: Resources) -> None:
     """Each row of query_hit looks up its query_log, by a plan that a connection may have made while that was empty."""
     asking = replace(filled, database=Database(database_url, max_connections=1, timeout_seconds=20))
-    asking.__dict__["embedder"] = filled.embedder
+    asking.__dict__["backends"] = filled.backends
     with psycopg.connect(database_url, autocommit=True) as admin:
         admin.execute("VACUUM ANALYZE query_log")
         for _ in range(12):  # plans are kept from the sixth on

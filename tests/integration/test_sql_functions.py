@@ -16,7 +16,6 @@ from rerank_server import rerank_server
 from app.clients.embedder import Embedder
 from app.db import collections, lexical, postings
 from app.db.segment_cache import SegmentCache
-from app.errors import EmbedderUnavailable
 from app.ingest import store
 from app.ingest.compact import TIER
 from app.ingest.pipeline import open_collection
@@ -25,10 +24,11 @@ from app.lexical.index import Scored
 from app.lexical.tokens import tokens
 from app.query import qa
 from app.query.pipeline import answer, search
-from app.records import FusionName, Question, Ranking, Vectors
+from app.records import FusionName, Question, Ranking
 from app.resources import Resources
 from app.services import Endpoints
 from app.settings import Settings
+from tests.embedders import Away, Only
 
 RAW = ("cosine", "bm25", "coverage", "span_cosine")
 STEPS = ("vector_norm", "bm25_norm", "confidence", "fused", "rerank_score", "score", "ranks")
@@ -195,7 +195,7 @@ def test_what_a_server_judged_is_taken_as_stored_and_the_score_recomputed_from_i
     fill(resources)
     with rerank_server() as server:
         asking = replace(resources, settings=resources.settings.model_copy(update={"reranker_url": server.url}))
-        vars(asking)["embedder"] = resources.embedder
+        vars(asking)["backends"] = resources.backends
         question = Question(QUESTIONS[2], COLLECTION, Ranking(reranker="http"), explain=True)
         judged = search(question, asking)
         server.fault = "no json"
@@ -291,24 +291,11 @@ def test_the_terms_add_up_to_the_score(resources: Resources) -> None:
     assert all(row[0] == pytest.approx(row[1], abs=1e-9) for row in added)
 
 
-class Away:
-    """An embedder whose backend does not answer any more."""
-
-    def __init__(self, resources: Resources) -> None:
-        self.identity = resources.embedder.identity
-
-    def embed_passages(self, texts: Sequence[str]) -> Vectors:
-        raise EmbedderUnavailable(f"no answer for {len(texts)} passages")
-
-    def embed_questions(self, texts: Sequence[str]) -> Vectors:
-        raise EmbedderUnavailable(f"no answer for {len(texts)} questions")
-
-
 def test_a_question_without_vectors_has_no_cosine_to_compare(
     resources: Resources, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(resources)
-    monkeypatch.setitem(vars(resources), "embedder", Away(resources))
+    monkeypatch.setitem(vars(resources), "backends", Only(Away(resources.embedder.identity)))
     query_id = ask(QUESTIONS[2], resources)
     found = verdicts(query_id, resources)
     without = ("cosine", "span_cosine", "rerank_score")

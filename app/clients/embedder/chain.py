@@ -1,0 +1,69 @@
+"""Several backends of one model: the first that answers. None is used in a space whose vectors it would not give."""
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+
+from app.clients.embedder import Embedder, probes
+from app.errors import EmbedderUnavailable, WrongModel
+from app.records import ModelIdentity, Vectors
+
+_LOG = logging.getLogger(__name__)
+
+
+class Chain:
+    """An Embedder. `members` open the backends, by name, when they are first needed.
+
+    `fingerprint` are the vectors that the space's probes have; None where the space is still to be made, by the first
+    backend that answers.
+    """
+
+    def __init__(
+        self,
+        identity: ModelIdentity,
+        members: Sequence[tuple[str, Callable[[], Embedder]]],
+        fingerprint: Vectors | None,
+    ) -> None:
+        self._identity, self._members, self._fingerprint = identity, members, fingerprint
+        self._checked: set[str] = set()
+        self._refused: dict[str, str] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def identity(self) -> ModelIdentity:
+        return self._identity
+
+    def embed_passages(self, texts: Sequence[str]) -> Vectors:
+        return self._first(lambda embedder: embedder.embed_passages(texts))
+
+    def embed_questions(self, texts: Sequence[str]) -> Vectors:
+        return self._first(lambda embedder: embedder.embed_questions(texts))
+
+    def _first(self, ask: Callable[[Embedder], Vectors]) -> Vectors:
+        reasons = []
+        for name, opened in self._members:
+            try:
+                return ask(self._fit(name, opened()))
+            except (EmbedderUnavailable, WrongModel) as e:
+                reasons.append(str(e))
+        raise EmbedderUnavailable("; ".join(reasons))
+
+    def _fit(self, name: str, embedder: Embedder) -> Embedder:
+        """The backend, where it gives this space's vectors: asked once."""
+        if name in self._checked:
+            return embedder
+        if name in self._refused:
+            raise WrongModel(self._refused[name])
+        vectors = probes.fingerprint(embedder)
+        with self._lock:
+            if self._fingerprint is None:
+                self._fingerprint = vectors
+            try:
+                probes.require_same(name, vectors, self._fingerprint)
+            except WrongModel as e:
+                if name not in self._refused:
+                    _LOG.error("embedder.refused backend=%s reason=%s", name, e)
+                self._refused[name] = str(e)
+                raise
+            self._checked.add(name)
+        return embedder
