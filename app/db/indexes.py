@@ -7,7 +7,7 @@ from typing import cast
 
 import psycopg
 from psycopg import errors
-from psycopg.sql import SQL, Identifier
+from psycopg.sql import SQL, Identifier, Literal
 
 from app.db import spaces
 from app.db.pool import Db, translated
@@ -15,7 +15,10 @@ from app.db.sql import statement
 from app.records import Space
 
 VECTOR_DIM_MAX, HALFVEC_DIM_MAX = 2_000, 4_000  # what pgvector's HNSW takes
-_GRAPH_BYTES = 900  # of one element besides its vector, with m = 16; measured: 720
+# pgvector's own 16 and 64 build in half the time, and a search then takes a third longer for the same recall; the size
+# is the same up to 384 dimensions: as many vectors fit on a page
+_M, _EF_CONSTRUCTION = 24, 128
+_GRAPH_BYTES = 1_200  # of one element besides its vector; measured: 970
 _LEAST_BYTES = 64_000_000
 
 
@@ -85,11 +88,16 @@ def prepare(connection: Db, space: Space, *, memory_bytes: int, workers: int) ->
 
 def create(connection: Db, space: Space, indexed_type: str, *, online: bool) -> None:
     """Build an index. Online, writers go on meanwhile; otherwise they wait, and it takes less time."""
-    text = SQL("CREATE INDEX {online} ON {partition} USING hnsw ((embedding::{type}) {operators})").format(
+    text = SQL(
+        "CREATE INDEX {online} ON {partition} USING hnsw ((embedding::{type}) {operators})"
+        " WITH (m = {m}, ef_construction = {ef_construction})"
+    ).format(
         online=SQL("CONCURRENTLY" if online else ""),
         partition=_partition(connection, space),
         type=SQL(spaces.vector_type(indexed_type)),
         operators=Identifier(indexed_type.partition("(")[0] + "_cosine_ops"),
+        m=Literal(_M),
+        ef_construction=Literal(_EF_CONSTRUCTION),
     )
     try:
         connection.execute(text)

@@ -15,6 +15,8 @@ from app.settings import Settings
 # 1,000,000 of 384 dimensions on the embedded server: 0.7 to 5 microseconds (a collection, a list) against 20 to 30.
 _VISIT_COST = 20
 _PATIENCE = 2  # an index scan may visit so many times what pays
+# Up to so many rows the configured ef_search is enough; recall falls as they grow, and rises with ef_search.
+_EF_ROWS = 200_000
 _FAR_MORE = 2  # an estimate of so many times the reach is trusted: counting would cost more than the search
 
 
@@ -40,7 +42,17 @@ def plan(asked: Asked, snapshot: Db, live_chunks: int, settings: Settings) -> Pl
     if partition.indexed_type is None or live_chunks <= reach:
         return Plan(live_chunks, None)
     visits = _PATIENCE * live_chunks // _VISIT_COST
-    return Plan(reach, IndexScan(partition.indexed_type, settings.hnsw_ef_search, visits))
+    return Plan(reach, IndexScan(partition.indexed_type, _ef_search(asked, rows, live_chunks, settings), visits))
+
+
+def _ef_search(asked: Asked, rows: int, live_chunks: int, settings: Settings) -> int:
+    """The scan ranks as well as its first `ef_search` candidates were chosen: what goes on behind them is not better.
+
+    Where few of those candidates may be found, a scan visits as many anyhow: all that pgvector takes cost nothing more.
+    """
+    if asked.question.filters.given() or rows > _FAR_MORE * live_chunks:
+        return vectors.EF_SEARCH_MAX
+    return int(settings.hnsw_ef_search * max(1.0, rows / _EF_ROWS) ** 0.5)
 
 
 def listed(asked: Asked, snapshot: Db, plan: Plan) -> Ints | None:

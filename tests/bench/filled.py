@@ -18,7 +18,7 @@ import psycopg
 
 from app import services
 from app.db import collections, documents, postings, vectors
-from app.ingest import index
+from app.ingest import compact, index
 from app.ingest import pipeline as ingest
 from app.ingest.embed import text_hash
 from app.lexical import segments
@@ -34,7 +34,7 @@ _EMBEDDED = 400
 _CHUNK_SENTENCES = (10, 16)  # with spans of two: about what the samples are split into
 _SPAN_SENTENCES = 2
 _DOCUMENT_CHUNKS = 50
-_BATCH_CHUNKS = 2_000  # of one segment and one transaction
+_BATCH_CHUNKS = 20_000  # of one segment and one transaction
 _NOISE = 0.02  # per dimension
 
 
@@ -94,6 +94,7 @@ def fill(resources: Resources, name: str, chunks: int, *, prose: Prose, spans: b
     rng = np.random.default_rng(prose.seed)
     for start in range(0, chunks, _BATCH_CHUNKS):
         _write_batch(resources, collection, range(start, min(chunks, start + _BATCH_CHUNKS)), prose, near, rng, spans)
+    compact.compact(collection.id, resources)  # as the service does behind its writers' backs
     if index.state(collection, resources).due:
         index.build(collection.space, resources, lambda _: None, online=False)
     with psycopg.connect(services.database_url(resources.settings), autocommit=True) as connection:

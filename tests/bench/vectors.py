@@ -20,7 +20,7 @@ from pgvector.psycopg import register_vector
 from app import services
 from app.db import filters, spaces, vectors
 from app.db.sql import statement
-from app.db.vectors import IndexScan
+from app.db.vectors import EF_SEARCH_MAX, IndexScan
 from app.ingest import index
 from app.query import nearest
 from app.records import Asked, Filters, Ints, Question, Ranking, Vector
@@ -86,7 +86,7 @@ class Bench:
 
     def scan(self) -> IndexScan:
         """The index, read until it has found enough or seen very much."""
-        return IndexScan(self.type, self.resources.settings.hnsw_ef_search, VISITS)
+        return IndexScan(self.type, EF_SEARCH_MAX, VISITS)
 
 
 def main() -> int:
