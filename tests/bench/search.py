@@ -35,11 +35,13 @@ from app.query import pipeline
 from app.records import Collection, Question
 from app.resources import Resources
 from tests.bench.filled import Prose, fill
-from tests.bench.measured import Report, ratio, service, timed
+from tests.bench.measured import Report, in_turn, ratio, service, timed
 
 MOST = 1.25
 NAME = "bench"
 CLIENTS = (1, 4, 16)
+RERANKERS = ("none", "spans", "overlap")
+ROUNDS_BEFORE = 20
 
 
 @dataclass
@@ -90,6 +92,7 @@ def main() -> int:
         questions = prose.questions()
         with served(resources) as address:
             compare(report, resources, collection, address, questions, options.rounds)
+            compare_rerankers(report, address, questions, options.rounds)
             for clients in CLIENTS:
                 load(report, address, list(itertools.islice(questions, options.requests)), clients)
     for failure in report.failures:
@@ -127,6 +130,19 @@ def compare(
     for name, values in (taken | {"sum of parts": sums}).items():
         report.line(f"{name:14} {_percentiles(values)}")
     report.promise("whole over sum of parts, median", ratio(taken["whole"], sums), at_most=MOST)
+
+
+def compare_rerankers(report: Report, address: str, questions: Iterator[str], rounds: int) -> None:
+    """What the rerankers that need no model cost, against none of them."""
+    client = Client(address)
+    sides = {name: lambda name=name: client.search(next(questions), reranker=name) for name in RERANKERS}
+    in_turn(sides, ROUNDS_BEFORE)
+    taken = in_turn(sides, rounds)
+    for name in RERANKERS[1:]:
+        more = np.median(taken[name]) - np.median(taken["none"])
+        report.line(
+            f"reranker {name:8} {1_000 * more:+.1f} ms to a question's {1_000 * np.median(taken['none']):.1f} without"
+        )
 
 
 def _parts(
@@ -205,9 +221,9 @@ class Client:
         parts = urlsplit(address)
         self._connection = http.client.HTTPConnection(parts.hostname or "", parts.port)
 
-    def search(self, question: str) -> None:
+    def search(self, question: str, **parameters: str) -> None:
         """A search that must find something."""
-        body = json.dumps({"question": question, "collection": NAME}).encode()
+        body = json.dumps({"question": question, "collection": NAME, **parameters}).encode()
         self._connection.request("POST", "/search", body, {"Content-Type": "application/json"})
         response = self._connection.getresponse()
         reply = json.loads(response.read())

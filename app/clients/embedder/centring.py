@@ -30,7 +30,9 @@ _HAN_PER_TOKEN, _LATIN_PER_TOKEN, _OTHER_PER_TOKEN = 1.5, 4.5, 3.0
 def centred(vectors: Vectors, texts: Sequence[str], *, questions: bool) -> Vectors:
     """Unit vectors (n, dim) less the part that each text's language accounts for, again of unit length."""
     shares = np.array([language_shares(text) for text in texts], np.float32).reshape(len(texts), 3)
-    return checked.unit_rows(vectors - shares @ _offsets()[int(questions)], count=len(texts), dim=vectors.shape[1])
+    # not `shares @ offsets`: BLAS sums a row otherwise where there are other rows beside it
+    parts = np.einsum("nk,kd->nd", shares, _offsets()[int(questions)])
+    return checked.unit_rows(vectors - parts, count=len(texts), dim=vectors.shape[1])
 
 
 def language_shares(text: str) -> tuple[float, float, float]:
