@@ -1,9 +1,11 @@
 """Several backends of one model: the first that answers. None is used in a space whose vectors it would not give."""
 
 import logging
+import math
 import threading
 from collections.abc import Callable, Sequence
 
+from app.clients import deadline
 from app.clients.embedder import Embedder, probes
 from app.errors import EmbedderUnavailable, WrongModel
 from app.records import ModelIdentity, Vectors
@@ -23,7 +25,11 @@ class Chain:
         identity: ModelIdentity,
         members: Sequence[tuple[str, Callable[[], Embedder]]],
         fingerprint: Vectors | None,
+        *,
+        question_seconds: float = math.inf,
     ) -> None:
+        """`question_seconds` are for questions, however many backends they go to, and for their probes."""
+        self._question_seconds = question_seconds
         self._identity, self._members, self._fingerprint = identity, members, fingerprint
         self._checked: set[str] = set()
         self._refused: dict[str, str] = {}
@@ -37,7 +43,8 @@ class Chain:
         return self._first(lambda embedder: embedder.embed_passages(texts))
 
     def embed_questions(self, texts: Sequence[str]) -> Vectors:
-        return self._first(lambda embedder: embedder.embed_questions(texts))
+        with deadline.within(self._question_seconds):
+            return self._first(lambda embedder: embedder.embed_questions(texts))
 
     def _first(self, ask: Callable[[Embedder], Vectors]) -> Vectors:
         reasons = []
