@@ -139,7 +139,7 @@ def _pause_seconds(outcome: Reply | NoAnswer, attempt: int) -> float:
     chance = random.random()  # noqa: S311  nothing secret
     if isinstance(outcome, Reply) and (asked := _retry_after(outcome)) is not None:
         return asked * (1 + 0.1 * chance)
-    return min(_BACKOFF_SECONDS * 2**attempt, _LONGEST_BACKOFF_SECONDS) * (0.5 + 0.5 * chance)
+    return min(_BACKOFF_SECONDS * 2.0**attempt, _LONGEST_BACKOFF_SECONDS) * (0.5 + 0.5 * chance)
 
 
 def _retry_after(reply: Reply) -> float | None:
