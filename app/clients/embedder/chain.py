@@ -3,6 +3,7 @@
 import logging
 import math
 import threading
+import time
 from collections.abc import Callable, Sequence
 
 from app.clients import deadline
@@ -11,6 +12,7 @@ from app.errors import EmbedderUnavailable, WrongModel
 from app.records import ModelIdentity, Vectors
 
 _LOG = logging.getLogger(__name__)
+_REFUSED_SECONDS = 60.0  # then it is probed again: its model may be the right one by now
 
 
 class Chain:
@@ -32,7 +34,7 @@ class Chain:
         self._question_seconds = question_seconds
         self._identity, self._members, self._fingerprint = identity, members, fingerprint
         self._checked: set[str] = set()
-        self._refused: dict[str, str] = {}
+        self._refused: dict[str, tuple[float, str]] = {}
         self._lock = threading.Lock()
 
     @property
@@ -52,15 +54,17 @@ class Chain:
             try:
                 return ask(self._fit(name, opened()))
             except (EmbedderUnavailable, WrongModel) as e:
+                self._checked.discard(name)  # it may come back with another model
                 reasons.append(str(e))
         raise EmbedderUnavailable("; ".join(reasons))
 
     def _fit(self, name: str, embedder: Embedder) -> Embedder:
-        """The backend, where it gives this space's vectors: asked once."""
+        """The backend, where it gives this space's vectors: asked once, and again when it was away."""
         if name in self._checked:
             return embedder
-        if name in self._refused:
-            raise WrongModel(self._refused[name])
+        until, reason = self._refused.get(name, (0.0, ""))
+        if time.monotonic() < until:
+            raise WrongModel(reason)
         vectors = probes.fingerprint(embedder)
         with self._lock:
             if self._fingerprint is None:
@@ -68,9 +72,8 @@ class Chain:
             try:
                 probes.require_same(name, vectors, self._fingerprint)
             except WrongModel as e:
-                if name not in self._refused:
-                    _LOG.error("embedder.refused backend=%s reason=%s", name, e)
-                self._refused[name] = str(e)
+                _LOG.error("embedder.refused backend=%s reason=%s", name, e)
+                self._refused[name] = time.monotonic() + _REFUSED_SECONDS, str(e)
                 raise
             self._checked.add(name)
         return embedder
