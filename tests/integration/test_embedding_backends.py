@@ -15,7 +15,7 @@ from faulty_server import SLOW_SECONDS
 from app.api import readiness
 from app.clients.embedder import calls
 from app.clients.embedder.backends import Backends
-from app.errors import EmbedderUnavailable, InvalidInput
+from app.errors import EmbedderUnavailable, EmbeddingFailed, InvalidInput
 from app.ingest import pipeline as ingest
 from app.query import pipeline
 from app.records import Question, SearchResult, Source
@@ -136,6 +136,16 @@ def test_another_model_by_the_same_name_is_refused_with_its_cosine(hosts: Hosts)
             EmbedderUnavailable, match=r"ollama .*503; openai computes other vectors .*cosine -?0\.\d+ .*at least 0\.99"
         ):
             ask(TEXTS)
+
+
+def test_what_one_backend_fails_at_another_is_asked_for(hosts: Hosts) -> None:
+    asked = Backends(Settings(**hosts.settings())).configured
+    asked.embed_passages(TEXTS)
+    hosts.ollama.fault = "unsupported"
+    assert asked.embed_passages(TEXTS) == expected(*TEXTS)
+    hosts.openai.fault = "zero"
+    with pytest.raises(EmbeddingFailed, match=r"ollama refused .*; the embedder returned no usable vector for text 3"):
+        asked.embed_passages(TEXTS)
 
 
 def test_a_question_waits_for_all_backends_no_longer_than_its_time(hosts: Hosts) -> None:

@@ -105,6 +105,15 @@ def test_many_texts_go_in_requests_of_like_lengths(server: EmbedServer, name: st
     assert sent == sorted(sent, reverse=True)
 
 
+@both
+def test_many_threads_get_each_its_own_vectors(server: EmbedServer, name: str) -> None:
+    asked = embedder(server, name, embed_timeout_seconds=60)
+    texts = [[f"thread {n} text {m}" for m in range(5)] for n in range(24)]
+    with ThreadPoolExecutor(8) as threads:
+        for sent, vectors in zip(texts, threads.map(asked.embed_passages, texts), strict=True):
+            assert vectors == expected(*sent)
+
+
 # --- no answer ----------------------------------------------------------------------------------------------------
 
 
@@ -112,8 +121,10 @@ def test_many_texts_go_in_requests_of_like_lengths(server: EmbedServer, name: st
 @pytest.mark.parametrize("fault", [*AWAY, "429", "500"])
 def test_passages_are_sent_again_until_they_are_answered(server: EmbedServer, name: str, fault: Fault) -> None:
     server.faults = deque([fault, fault])
-    assert embedder(server, name).embed_passages(TEXTS) == expected(*TEXTS)
+    asked = embedder(server, name)
+    assert asked.embed_passages(TEXTS) == expected(*TEXTS)
     assert len(server.requests) == 3
+    assert asked.embed_questions(["a"]) == expected("a", prefix="q: ")
 
 
 @both

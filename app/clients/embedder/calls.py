@@ -78,6 +78,8 @@ class Calls:
             outcome = self._outcome(url, body, max_bytes)
             if isinstance(outcome, Reply) and not _is_trouble(outcome):
                 breaker.answered()
+                if attempt:
+                    self._questions.answered()
                 return outcome
             if _is_away(outcome):
                 self._questions.silent()

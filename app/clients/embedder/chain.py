@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from app.clients import deadline
 from app.clients.embedder import Embedder, probes
-from app.errors import EmbedderUnavailable, WrongModel
+from app.errors import EmbedderUnavailable, EmbeddingFailed, WrongModel
 from app.records import ModelIdentity, Vectors
 
 _LOG = logging.getLogger(__name__)
@@ -49,14 +49,18 @@ class Chain:
             return self._first(lambda embedder: embedder.embed_questions(texts))
 
     def _first(self, ask: Callable[[Embedder], Vectors]) -> Vectors:
-        reasons = []
+        """Raises EmbeddingFailed where one answered, but with nothing usable: the texts are at fault, or may be."""
+        reasons, answered = [], False
         for name, opened in self._members:
             try:
                 return ask(self._fit(name, opened()))
             except (EmbedderUnavailable, WrongModel) as e:
                 self._checked.discard(name)  # it may come back with another model
                 reasons.append(str(e))
-        raise EmbedderUnavailable("; ".join(reasons))
+            except EmbeddingFailed as e:
+                answered = True
+                reasons.append(str(e))
+        raise (EmbeddingFailed if answered else EmbedderUnavailable)("; ".join(reasons))
 
     def _fit(self, name: str, embedder: Embedder) -> Embedder:
         """The backend, where it gives this space's vectors: asked once, and again when it was away."""

@@ -15,6 +15,7 @@ from app.records import Floats, ModelIdentity, Vectors
 from app.settings import Settings
 
 _SPECIAL_TOKENS = 8  # start, end, and what a server adds
+_SURE = 0.95  # of a model's tokens are filled by the estimate
 _SHORTEST_CHARS = 16  # a text that is refused as too long, though it has no more, is not refused for its length
 _BYTES_PER_TEXT, _BYTES_BESIDE = 500_000, 100_000  # 16,000 dimensions of 25 digits, and what is around them
 
@@ -62,7 +63,7 @@ class RemoteEmbedder:
         checked.require_unicode(texts)
         room = None
         if self._max_tokens is not None:
-            room = self._max_tokens - _SPECIAL_TOKENS - batches.most_tokens(prefix)
+            room = int(_SURE * self._max_tokens) - _SPECIAL_TOKENS - batches.most_tokens(prefix)
         owned = [(number, piece) for number, text in enumerate(texts) for piece in batches.pieces(text, room)]
         sums = np.zeros((len(texts), self._identity.dim))
         contents = [piece for _, piece in owned]
