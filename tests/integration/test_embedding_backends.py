@@ -41,8 +41,8 @@ class Hosts:
             "embed_passage_prefix": "p: ",
             "ollama_base_url": self.ollama.url,
             "openai_base_url": self.openai.openai_url,
-            "embed_question_timeout_seconds": SLOW_SECONDS,
-            "embed_timeout_seconds": SLOW_SECONDS,
+            "embed_question_timeout_seconds": 30,
+            "embed_timeout_seconds": 30,
             "embed_retries": 0,
         } | changes
 

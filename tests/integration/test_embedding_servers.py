@@ -24,7 +24,8 @@ from app.settings import Settings
 MODEL = "some/model"
 IDENTITY = ModelIdentity("ollama", MODEL, DIM, "q: ", "p: ")
 TEXTS = ("the copper kettle", "保修两年", "a kettle of tin boils quickly", "x")
-TIMEOUT_SECONDS = SLOW_SECONDS / 4
+TIMEOUT_SECONDS = SLOW_SECONDS / 2
+HASTY: dict[str, Any] = {"embed_timeout_seconds": TIMEOUT_SECONDS, "embed_question_timeout_seconds": TIMEOUT_SECONDS}
 PAUSE_SECONDS = 0.3
 
 both = pytest.mark.parametrize("name", ["ollama", "openai"])
@@ -52,8 +53,7 @@ def configured(server: EmbedServer, **changes: Any) -> Settings:
         "embed_model": MODEL,
         "ollama_base_url": server.url,
         "openai_base_url": server.openai_url,
-        "embed_timeout_seconds": TIMEOUT_SECONDS,
-        "embed_question_timeout_seconds": TIMEOUT_SECONDS,
+        "embed_question_timeout_seconds": 60,
         "embed_retries": 2,
     }
     return Settings(**(given | changes))
@@ -107,7 +107,7 @@ def test_many_texts_go_in_requests_of_like_lengths(server: EmbedServer, name: st
 
 @both
 def test_many_threads_get_each_its_own_vectors(server: EmbedServer, name: str) -> None:
-    asked = embedder(server, name, embed_timeout_seconds=60)
+    asked = embedder(server, name)
     texts = [[f"thread {n} text {m}" for m in range(5)] for n in range(24)]
     with ThreadPoolExecutor(8) as threads:
         for sent, vectors in zip(texts, threads.map(asked.embed_passages, texts), strict=True):
@@ -121,7 +121,7 @@ def test_many_threads_get_each_its_own_vectors(server: EmbedServer, name: str) -
 @pytest.mark.parametrize("fault", [*AWAY, "429", "500"])
 def test_passages_are_sent_again_until_they_are_answered(server: EmbedServer, name: str, fault: Fault) -> None:
     server.faults = deque([fault, fault])
-    asked = embedder(server, name)
+    asked = embedder(server, name, **HASTY)
     assert asked.embed_passages(TEXTS) == expected(*TEXTS)
     assert len(server.requests) == 3
     assert asked.embed_questions(["a"]) == expected("a", prefix="q: ")
@@ -133,7 +133,7 @@ def test_a_question_waits_no_longer_than_its_time(server: EmbedServer, name: str
     server.fault = fault
     started = time.monotonic()
     with pytest.raises(EmbedderUnavailable) as failure:
-        embedder(server, name, embed_timeout_seconds=60).embed_questions(["a"])
+        embedder(server, name, embed_question_timeout_seconds=TIMEOUT_SECONDS).embed_questions(["a"])
     assert time.monotonic() - started < 2 * TIMEOUT_SECONDS
     assert 1 <= len(server.requests) <= 2
     assert "127.0.0.1" not in str(failure.value)
@@ -153,7 +153,7 @@ def test_nobody_listening_is_unavailable(server: EmbedServer) -> None:
 
 @both
 def test_a_server_that_does_not_answer_is_left_alone_and_then_asked_by_one(server: EmbedServer, name: str) -> None:
-    asked = embedder(server, name)
+    asked = embedder(server, name, **HASTY)
     server.fault = "slow"
 
     def ask(_: int) -> str:
@@ -179,7 +179,7 @@ def test_a_server_that_does_not_answer_is_left_alone_and_then_asked_by_one(serve
 
 
 def test_that_a_question_had_too_little_time_keeps_no_passage_waiting(server: EmbedServer) -> None:
-    asked = embedder(server, "ollama", embed_timeout_seconds=60)
+    asked = embedder(server, "ollama", embed_question_timeout_seconds=TIMEOUT_SECONDS)
     server.faults = deque(["slow"])
     with pytest.raises(EmbedderUnavailable):
         asked.embed_questions(["a"])
@@ -187,7 +187,7 @@ def test_that_a_question_had_too_little_time_keeps_no_passage_waiting(server: Em
 
 
 def test_a_health_check_with_little_time_keeps_no_question_waiting(server: EmbedServer) -> None:
-    asked = embedder(server, "ollama", embed_question_timeout_seconds=5)
+    asked = embedder(server, "ollama")
     server.faults = deque(["slow"])
     with pytest.raises(EmbedderUnavailable), deadline.within(0.1):
         asked.embed_questions(["a"])
@@ -214,7 +214,7 @@ def test_a_question_does_not_wait_beyond_its_time_for_a_busy_server(server: Embe
     server.fault, server.retry_after = "503", "2"
     started = time.monotonic()
     with pytest.raises(EmbedderUnavailable, match="status 503"):
-        embedder(server, "openai").embed_questions(["a"])
+        embedder(server, "openai", **HASTY).embed_questions(["a"])
     assert time.monotonic() - started < TIMEOUT_SECONDS
     assert len(server.requests) == 1
 
