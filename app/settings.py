@@ -162,6 +162,16 @@ class Settings(BaseSettings):
     def _is_http(cls, url: str) -> str:
         return _http(url, "OPENAI_API_KEY").rstrip("/")
 
+    @field_validator("reranker_api_key", "openai_api_key")
+    @classmethod
+    def _is_key(cls, key: SecretStr | None) -> SecretStr | None:
+        if key is None:
+            return None
+        value = key.get_secret_value().strip()
+        if not (value.isascii() and value.isprintable()) or " " in value:
+            raise ValueError("must be ASCII characters that can be sent in a header, without spaces")
+        return SecretStr(value)
+
     @field_validator("redis_url")
     @classmethod
     def _is_redis(cls, url: SecretStr | None) -> SecretStr | None:

@@ -4,13 +4,12 @@ A text's score is the share of the question's words that it holds. `fault` makes
 """
 
 import json
-import threading
-import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal
+
+from faulty_server import FaultyHandler, running
 
 Fault = Literal[
     "", "slow", "dripping", "stalls", "cut", "429", "503", "500", "redirect", "closes", "truncated", "no json", "html",
@@ -22,7 +21,6 @@ UNUSABLE: tuple[Fault, ...] = (
     "truncated", "no json", "html", "missing", "twice", "out of range", "negative", "nan", "infinite", "text",
     "too many", "too few", "huge",
 )  # fmt: skip
-SLOW_SECONDS = 1.0
 
 
 @dataclass
@@ -43,62 +41,21 @@ def relevance(question: str, text: str) -> float:
 @contextmanager
 def rerank_server() -> Iterator[RerankServer]:
     """A server on a free port of this machine."""
-    http = _Server(("127.0.0.1", 0), _Handler)
-    state = RerankServer(f"http://127.0.0.1:{http.server_port}/rerank")
-    http.state = state  # type: ignore[attr-defined]
-    thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.05})
-    thread.start()
-    try:
-        yield state
-    finally:
-        http.shutdown()
-        thread.join()
-        http.server_close()
+    with running(_Handler) as http:
+        http.state = RerankServer(f"http://127.0.0.1:{http.server_port}/rerank")  # type: ignore[attr-defined]
+        yield http.state  # type: ignore[attr-defined]
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-
-    def handle_error(self, *_: Any) -> None:
-        """A client that gives up is what is tested."""
-
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def do_POST(self) -> None:
-        state: RerankServer = self.server.state  # type: ignore[attr-defined]
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+class _Handler(FaultyHandler):
+    def heard(self, body: dict[str, Any]) -> Fault:
+        state: RerankServer = self.state
         state.requests.append((dict(self.headers), body))
         state.meanwhile()
-        if state.fault == "slow":
-            time.sleep(SLOW_SECONDS)
-        if state.fault == "closes":
-            self.close_connection = True
-            return
-        status = int(state.fault) if state.fault.isdigit() else 307 if state.fault == "redirect" else 200
-        content = _damaged(_reply(body, state.fault), state.fault)
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(content)))
-        self.send_header("Location", "/rerank")
-        self.end_headers()
-        with suppress(OSError):  # the client may have given up
-            self._write(content, state.fault)
+        return state.fault
 
-    def _write(self, content: bytes, fault: Fault) -> None:
-        if fault == "dripping":
-            for n in range(len(content)):
-                self.wfile.write(content[n : n + 1])
-                time.sleep(0.02)
-            return
-        whole = fault not in {"stalls", "cut"}
-        self.wfile.write(content if whole else content[:10])
-        if fault == "stalls":
-            time.sleep(SLOW_SECONDS)
-        self.close_connection = not whole
-
-    def log_message(self, *_: Any) -> None:
-        pass
+    def respond(self, body: dict[str, Any], fault: Any) -> None:
+        status = int(fault) if fault.isdigit() else 307 if fault == "redirect" else 200
+        self.answer(status, _damaged(_reply(body, fault), fault), fault, {"Location": "/rerank"})
 
 
 def _reply(body: dict[str, Any], fault: Fault) -> Any:

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from faulty_server import SLOW_SECONDS
 from pydantic import SecretStr
-from rerank_server import NOT_ANSWERED, SLOW_SECONDS, UNUSABLE, Fault, RerankServer, relevance, rerank_server
+from rerank_server import NOT_ANSWERED, UNUSABLE, Fault, RerankServer, relevance, rerank_server
 
 from app.clients.reranker.cross_encoder import is_installed
 from app.clients.reranker.http import HttpReranker, Protocol

@@ -1,5 +1,6 @@
 """Several backends of one model: the first that answers, and none whose vectors are others."""
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -67,6 +68,30 @@ def test_another_model_is_refused_with_the_reason_and_the_next_one_is_asked() ->
         with pytest.raises(EmbedderUnavailable, match=r"b0 computes other vectors .*cosine .*0\.99"):
             refusing.embed_passages(["a"])
     assert wrong.asked == [len(probes.TEXTS), len(probes.TEXTS)]  # of each chain once
+
+
+def test_a_backend_that_was_away_is_probed_again() -> None:
+    now: list[Embedder] = [Hashing()]
+    asked = Chain(IDENTITY, [("b0", lambda: now[0])], None)
+    asked.embed_passages(["a"])
+    now[0] = Away(IDENTITY)
+    with pytest.raises(EmbedderUnavailable, match="refused 1 texts"):
+        asked.embed_passages(["a"])
+    now[0] = Hashing(seed=1)
+    with pytest.raises(EmbedderUnavailable, match="computes other vectors"):
+        asked.embed_passages(["a"])
+
+
+def test_a_refused_backend_is_asked_again_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.clients.embedder.chain._REFUSED_SECONDS", 0.05)
+    now: list[Embedder] = [Hashing(seed=1)]
+    asked = Chain(IDENTITY, [("b0", lambda: now[0])], probes.fingerprint(Hashing()))
+    for _ in range(2):
+        with pytest.raises(EmbedderUnavailable, match="computes other vectors"):
+            asked.embed_passages(["a"])
+    now[0] = Hashing()
+    time.sleep(0.05)
+    assert (asked.embed_passages(["a"]) == Hashing().embed_passages(["a"])).all()
 
 
 def test_a_backend_of_another_dimension_is_refused() -> None:

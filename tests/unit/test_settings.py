@@ -25,6 +25,9 @@ from app.settings import Settings
         ("RERANKER_URL", "https://user:secret@host/rerank"),
         ("RERANK_MIN_SCORE", "nan"),
         ("RERANKER_TIMEOUT_SECONDS", "0"),
+        ("RERANKER_API_KEY", "secret key"),
+        ("OPENAI_API_KEY", "secret\nX-Other: 1"),
+        ("OPENAI_API_KEY", "秘密secret"),
     ],
 )
 def test_a_wrong_setting_ends_the_command_with_its_name(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,10 +4,12 @@ import threading
 from collections.abc import Callable, Mapping
 from functools import cached_property, partial
 
-from app.clients.embedder import Embedder, known
+from app.clients.embedder import Embedder, known, servers
 from app.clients.embedder.builtin import IDENTITY, BuiltinEmbedder
 from app.clients.embedder.chain import Chain
-from app.errors import EmbedderUnavailable
+from app.clients.embedder.known import Known
+from app.clients.embedder.servers import Servers
+from app.errors import EmbedderUnavailable, EmbeddingFailed, InvalidInput
 from app.records import ModelIdentity, Vectors
 from app.settings import Settings
 
@@ -24,7 +26,11 @@ class Backends:
 
     @cached_property
     def configured(self) -> Embedder:
-        """The embedder of new collections. Raises EmbedderUnavailable where its dimension must be asked for in vain."""
+        """The embedder of new collections.
+
+        Raises EmbedderUnavailable where its dimension must be asked for in vain, InvalidInput where it cannot have the
+        one in the settings.
+        """
         return self.of(self._identity(), None)
 
     def of(self, identity: ModelIdentity, fingerprint: Vectors | None) -> Embedder:
@@ -34,7 +40,8 @@ class Backends:
             if key not in self._chains:
                 names = dict.fromkeys([identity.backend, *self._fallbacks(identity)])
                 members = [(name, partial(self._open, name, identity)) for name in names]
-                self._chains[key] = Chain(identity, members, fingerprint)
+                seconds = self._settings.embed_question_timeout_seconds
+                self._chains[key] = Chain(identity, members, fingerprint, question_seconds=seconds)
             return self._chains[key]
 
     def _identity(self) -> ModelIdentity:
@@ -43,16 +50,32 @@ class Backends:
         if s.embed_model is None:
             return IDENTITY
         model = known.find(s.embed_model)
-        if (dim := s.embed_dim or (model.dim if model else None)) is None:
-            raise EmbedderUnavailable(f"{s.embed_model} is not known: say its dimension in EMBED_DIM")
         query, passage = (model.query_prefix, model.passage_prefix) if model else ("", "")
         return ModelIdentity(
             backend=s.embed_backends[0],
             model=model.model if model else s.embed_model,
-            dim=dim,
+            dim=_dimension(model, s.embed_dim) if model else s.embed_dim or self._asked_dimension(s.embed_model),
             query_prefix=query if s.embed_query_prefix is None else s.embed_query_prefix,
             passage_prefix=passage if s.embed_passage_prefix is None else s.embed_passage_prefix,
         )
+
+    def _asked_dimension(self, model: str) -> int:
+        """What the first backend that answers says of a model that is not known."""
+        reasons = []
+        for name in self._settings.embed_backends:
+            try:
+                return self._dimension_at(name, model)
+            except (EmbedderUnavailable, EmbeddingFailed) as e:
+                reasons.append(str(e))
+        raise EmbedderUnavailable(
+            f"the dimension of {model} is not known, and could not be asked for: say it in EMBED_DIM, or start the "
+            f"backend ({'; '.join(reasons)})"
+        )
+
+    def _dimension_at(self, name: str, model: str) -> int:
+        if name in servers.NAMES:
+            return self._servers.dimension(name, model)
+        raise EmbedderUnavailable(f"there is no backend {name}")
 
     def _fallbacks(self, identity: ModelIdentity) -> list[str]:
         """The configured backends, where the configured model is this one."""
@@ -66,9 +89,15 @@ class Backends:
                 self._opened[key] = self._made(name)(identity)
             return self._opened[key]
 
+    @cached_property
+    def _servers(self) -> Servers:
+        return Servers(self._settings)
+
     def _made(self, name: str) -> Callable[[ModelIdentity], Embedder]:
         if name == "builtin":
             return self._builtin
+        if name in servers.NAMES:
+            return partial(self._servers.embedder, name)
         raise EmbedderUnavailable(f"there is no backend {name}")
 
     def _builtin(self, identity: ModelIdentity) -> Embedder:
@@ -79,3 +108,17 @@ class Backends:
 
 def _canonical(model: str) -> str:
     return found.model if (found := known.find(model)) else model
+
+
+def _dimension(model: Known, wanted: int | None) -> int:
+    """Raises InvalidInput where a known model has no vectors of that dimension."""
+    if wanted is None or wanted == model.dim:
+        return model.dim
+    if wanted > model.dim:
+        raise InvalidInput("EMBED_DIM", f"{model.model} has {model.dim} dimensions, not {wanted}")
+    if not model.shortens:
+        raise InvalidInput(
+            "EMBED_DIM",
+            f"{model.model} was not made to be shortened: its {model.dim} dimensions cannot become {wanted}",
+        )
+    return wanted

@@ -11,19 +11,17 @@ from http import HTTPStatus
 from typing import Annotated, Any, Literal
 
 import numpy as np
-import requests
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, TypeAdapter, ValidationError
-from requests.auth import AuthBase
-from urllib3.exceptions import HTTPError
 
+from app.clients.breaker import Breaker
+from app.clients.transport import NoAnswer, Reply, TooLarge, Transport
 from app.errors import RerankerUnavailable, RerankingFailed
 from app.records import Floats
 
 Protocol = Literal["tei", "jina"]
 _BATCH_TEXTS = 32  # the most that Text Embeddings Inference takes unless told otherwise
 _REPLY_MAX_BYTES = 1_000_000
-_READ_BYTES = 65_536
-_PAUSE_SECONDS = 2.0  # after no answer, questions go on without at once: every thread would wait out the same timeout
+_PAUSE_SECONDS = 2.0
 _BUSY = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
 
 
@@ -55,51 +53,48 @@ class HttpReranker:
     ) -> None:
         self._url, self._protocol, self._model = url, protocol, model
         self._timeout_seconds = timeout_seconds
-        self._closed_until = 0.0
-        self._session = requests.Session()
-        self._session.auth = _Bearer(api_key)
+        self._breaker = Breaker(_PAUSE_SECONDS)
+        self._transport = Transport(api_key)
 
     @property
     def identity(self) -> str:
         return f"{self._model} at {self._url}" if self._model else self._url
 
     def score(self, question: str, texts: Sequence[str]) -> Floats:
-        if time.monotonic() < self._closed_until:
+        if not self._breaker.admits():
             raise RerankerUnavailable("the reranker did not answer a moment ago")
         deadline = time.monotonic() + self._timeout_seconds
         batches = [texts[start : start + _BATCH_TEXTS] for start in range(0, len(texts), _BATCH_TEXTS)]
-        scores = [self._scored(question, batch, deadline) for batch in batches]
+        try:
+            scores = [self._scored(question, batch, deadline) for batch in batches]
+        finally:
+            self._breaker.undecided()
         return np.concatenate([np.empty(0), *scores])
 
     def _scored(self, question: str, texts: Sequence[str], deadline: float) -> Floats:
+        reply = self._asked(self._body(question, texts), deadline)
+        if reply.status in _BUSY:
+            self._breaker.silent()
+        else:
+            self._breaker.answered()
+        if not reply.ok:
+            raise RerankerUnavailable(f"the reranker answered with status {reply.status}")
+        return _in_order(self._parsed(reply.content), len(texts))
+
+    def _asked(self, body: dict[str, Any], deadline: float) -> Reply:
+        seconds = deadline - time.monotonic()
         try:
-            status, content = self._post(self._body(question, texts), deadline)
-        except (requests.RequestException, HTTPError, TimeoutError) as error:
-            self._closed_until = time.monotonic() + _PAUSE_SECONDS
-            raise RerankerUnavailable(f"the reranker does not answer: {type(error).__name__}") from error
-        if status in _BUSY:
-            self._closed_until = time.monotonic() + _PAUSE_SECONDS
-        if status != HTTPStatus.OK:
-            raise RerankerUnavailable(f"the reranker answered with status {status}")
-        return _in_order(self._parsed(content), len(texts))
+            return self._transport.post(self._url, body, seconds=seconds, max_bytes=_REPLY_MAX_BYTES)
+        except NoAnswer as error:
+            self._breaker.silent()
+            raise RerankerUnavailable(f"the reranker does not answer: {error}") from error
+        except TooLarge as error:
+            raise RerankingFailed(f"the reranker's answer is {error}") from error
 
     def _body(self, question: str, texts: Sequence[str]) -> dict[str, Any]:
         if self._protocol == "tei":
             return {"query": question, "texts": list(texts), "truncate": True}
         return {"model": self._model, "query": question, "documents": list(texts), "top_n": len(texts)}
-
-    def _post(self, body: dict[str, Any], deadline: float) -> tuple[int, bytes]:
-        """Status and content. Raises TimeoutError also where the content comes, but drop by drop."""
-        content = b""
-        with self._session.post(
-            self._url, json=body, timeout=_left(deadline), stream=True, allow_redirects=False
-        ) as reply:
-            while part := reply.raw.read1(_READ_BYTES, decode_content=True):
-                content += part
-                _left(deadline)
-                if len(content) > _REPLY_MAX_BYTES:
-                    raise RerankingFailed(f"the reranker's answer is longer than {_REPLY_MAX_BYTES} bytes")
-        return reply.status_code, content
 
     def _parsed(self, content: bytes) -> Sequence[_Scored]:
         try:
@@ -108,24 +103,6 @@ class HttpReranker:
             return _Results.model_validate_json(content).results
         except ValidationError as error:
             raise RerankingFailed(f"the reranker's answer cannot be read: {error.errors()[0]['msg']}") from None
-
-
-class _Bearer(AuthBase):
-    """The key and no other: requests would else send what a ~/.netrc holds for the host, even instead of it."""
-
-    def __init__(self, key: str | None) -> None:
-        self._key = key
-
-    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
-        if self._key:
-            request.headers["Authorization"] = f"Bearer {self._key}"
-        return request
-
-
-def _left(deadline: float) -> float:
-    if (seconds := deadline - time.monotonic()) <= 0:
-        raise TimeoutError
-    return seconds
 
 
 def _in_order(scored: Sequence[_Scored], count: int) -> Floats:
