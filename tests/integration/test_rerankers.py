@@ -11,7 +11,7 @@ import pytest
 from pydantic import SecretStr
 from rerank_server import NOT_ANSWERED, SLOW_SECONDS, UNUSABLE, Fault, RerankServer, relevance, rerank_server
 
-from app.clients.reranker.cross_encoder import is_installed
+from app.clients.lazy_model import is_installed
 from app.clients.reranker.http import HttpReranker, Protocol
 from app.errors import InvalidInput, RerankerUnavailable, RerankingFailed
 from app.ingest import pipeline as ingest

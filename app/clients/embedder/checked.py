@@ -1,4 +1,6 @@
-"""Refuse vectors that could not be compared, naming the first."""
+"""Refuse texts that no model reads and vectors that could not be compared, naming the first."""
+
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -17,3 +19,12 @@ def unit_rows(vectors: Vectors, *, count: int, dim: int) -> Vectors:
         raise EmbeddingFailed(f"the embedder returned no usable vector for text {number} of {count}")
     unit: Vectors = (vectors / lengths).astype(np.float32)
     return unit
+
+
+def require_unicode(texts: Sequence[str]) -> None:
+    """Raises EmbeddingFailed where a text holds half of a character (a lone surrogate)."""
+    for number, text in enumerate(texts):
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise EmbeddingFailed(f"text {number} is not valid Unicode: {error.reason}") from error

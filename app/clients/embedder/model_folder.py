@@ -1,0 +1,92 @@
+"""Find a model of sentence-transformers: a local folder, or a name on the Hugging Face hub.
+
+A model is loaded only with the pooling that was saved with it. Where that is missing, sentence-transformers would take
+the mean of the tokens: for models that were trained otherwise (BGE and Arctic read the first token) a wrong vector.
+"""
+
+import json
+import logging
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from app.errors import EmbedderUnavailable
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+_LOG = logging.getLogger(__name__)
+_MODULES = "modules.json"
+_NO_POOLING = (
+    f"it has no {_MODULES}, so that it is not known how the vectors of its tokens become one; build it of Transformer "
+    "and Pooling modules, and save that with sentence-transformers"
+)
+
+
+def opened(name: str) -> "SentenceTransformer":
+    """Load a model; the hub is asked only for what is not on this machine.
+
+    Raises EmbedderUnavailable, and what torch and transformers raise of a damaged folder.
+    """
+    from sentence_transformers import SentenceTransformer
+
+    folder = Path(name).expanduser()
+    if folder.is_dir():
+        _require_pooling(folder)
+        return SentenceTransformer(str(folder), local_files_only=True)
+    if folder.is_absolute() or name.startswith((".", "~")) or name.count("/") > 1:
+        raise EmbedderUnavailable("there is no such folder")
+    repository = name if "/" in name else f"sentence-transformers/{name}"
+    return _fetched(repository) if (model := _cached(repository)) is None else model
+
+
+def _cached(repository: str) -> "SentenceTransformer | None":
+    """The model from the hub's cache on this machine; None where it is not there, or not whole."""
+    from huggingface_hub.errors import LocalEntryNotFoundError
+    from sentence_transformers import SentenceTransformer
+
+    try:
+        folder = _hub_file(repository, local=True).parent
+        _require_pooling(folder)
+        return SentenceTransformer(str(folder), local_files_only=True)
+    except LocalEntryNotFoundError:
+        return None
+    except (OSError, EmbedderUnavailable) as error:
+        _LOG.info("model.not_whole model=%s error=%s", repository, error)
+        return None
+
+
+def _fetched(repository: str) -> "SentenceTransformer":
+    from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
+    from sentence_transformers import SentenceTransformer
+
+    try:
+        _hub_file(repository, local=False)
+    except LocalEntryNotFoundError as error:  # what no answer is called; it is an EntryNotFoundError too
+        raise EmbedderUnavailable(
+            "it is not on this machine, and the Hugging Face hub does not answer; without a network EMBED_MODEL must be "
+            f"a folder that holds the model ({error})"
+        ) from error
+    except EntryNotFoundError as error:
+        raise EmbedderUnavailable(_NO_POOLING) from error
+    return SentenceTransformer(repository)
+
+
+def _hub_file(repository: str, *, local: bool) -> Path:
+    """The list of a model's modules, which is small."""
+    from huggingface_hub import hf_hub_download
+
+    cache = os.getenv("SENTENCE_TRANSFORMERS_HOME")
+    return Path(hf_hub_download(repository, _MODULES, cache_dir=cache, local_files_only=local))
+
+
+def _require_pooling(folder: Path) -> None:
+    """Raises EmbedderUnavailable where sentence-transformers would have to guess a model's pooling."""
+    try:
+        modules = json.loads((folder / _MODULES).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise EmbedderUnavailable(_NO_POOLING) from None
+    for module in modules:
+        settings = folder / module["path"] / "config.json"
+        if module["type"].endswith(".Pooling") and not settings.is_file():
+            raise EmbedderUnavailable(f"{settings} is missing, which says how the vectors of its tokens become one")
