@@ -1,4 +1,4 @@
-"""Models that sentence-transformers runs (the extra `st`; it brings torch): loaded at the first use, for all callers."""
+"""Models that sentence-transformers runs (the extra `st`; it brings torch): loaded at the first use, for all."""
 
 import importlib.util
 import logging

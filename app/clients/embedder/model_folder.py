@@ -64,7 +64,7 @@ def _fetched(repository: str) -> "SentenceTransformer":
         _hub_file(repository, local=False)
     except LocalEntryNotFoundError as error:  # what no answer is called; it is an EntryNotFoundError too
         raise EmbedderUnavailable(
-            "it is not on this machine, and the Hugging Face hub does not answer; without a network EMBED_MODEL must be "
+            "it is not on this machine, and the Hugging Face hub does not answer; without it EMBED_MODEL must be "
             f"a folder that holds the model ({error})"
         ) from error
     except EntryNotFoundError as error:

@@ -23,15 +23,15 @@ class WindowedModel:
 
     def __init__(self, model: "SentenceTransformer") -> None:
         """Raises EmbedderUnavailable where texts could not be cut to the model's length without loss."""
-        self._tokenizer: Any = getattr(model[0], "tokenizer", None)
-        if not getattr(self._tokenizer, "is_fast", False) or "message" in model.modalities:
+        tokenizer: Any = getattr(model[0], "tokenizer", None)
+        if not getattr(tokenizer, "is_fast", False) or "message" in model.modalities:
             raise EmbedderUnavailable("it is not an encoder of text with a tokenizer of the library tokenizers")
         model.eval()
         if model.device.type == "cpu":
             model.float()  # models saved in half precision are slower there, and less exact
-        self._model = model
+        self._model, self._tokenizer = model, tokenizer
         self._limit = _limit(model)
-        self._specials: int = self._tokenizer.num_special_tokens_to_add()
+        self._specials: int = tokenizer.num_special_tokens_to_add()
         self._tokenizing = threading.Lock()  # truncation is a state of the tokenizer
 
     def encode(self, texts: Sequence[str]) -> Vectors:
