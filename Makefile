@@ -38,7 +38,7 @@ soak: $(VENV)/.developing ## eight writers, eight readers and compaction at once
 
 test-st: ## the tests of local models, with torch, in an environment of their own (.venv-st)
 	@$(MAKE) --no-print-directory VENV=.venv-st EXTRAS=dev,st .venv-st/.developing
-	@.venv-st/bin/pytest $(addprefix tests/integration/test_,cross_encoder.py sentence_transformers.py st_built_in.py)
+	@.venv-st/bin/pytest $(addprefix tests/integration/test_,cross_encoder.py sentence_transformers.py st_built_in.py torch_engine.py)
 
 lint: $(VENV)/.developing ## style, types and import rules
 	@$(BIN)/ruff format --check .

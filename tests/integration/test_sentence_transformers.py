@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from st_models import plain_transformer, tiny
 
 from app.clients.embedder.backends import Backends
 from app.clients.embedder.sentence_transformers import SentenceTransformersEmbedder
@@ -23,6 +22,7 @@ from app.errors import EmbedderUnavailable, EmbeddingFailed, WrongModel
 from app.records import ModelIdentity, Vectors
 from app.settings import ROOT, Settings
 from tests.mixed import mixed_texts
+from tests.st_models import plain_transformer, tiny
 
 pytestmark = [
     pytest.mark.skipif(not is_installed(), reason="needs sentence-transformers: make test-st"),

