@@ -94,16 +94,17 @@ def unigram_tokenizer(vocabulary: Vocabulary, max_tokens: int) -> Any:
     )  # fmt: skip
 
 
-def tiny(folder: Path, *, pooling: str = "mean", kind: str = "bert", **options: Any) -> Path:
+def tiny(folder: Path, *, pooling: str = "mean", prompted: bool = True, kind: str = "bert", **options: Any) -> Path:
     """Two layers of random weights, 32 dimensions, that read 64 tokens of letters and a few words.
 
-    `kind` bert, or xlm-roberta, whose tokenizer says no limit. `options` go to SentenceTransformer.
+    `kind` bert, or xlm-roberta, whose tokenizer says no limit; `prompted` False leaves a prompt out of the
+    pooling. `options` go to SentenceTransformer.
     """
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 
     plain = plain_transformer(folder / "plain", kind)
-    modules = [Transformer(str(plain)), Pooling(32, pooling)]
+    modules = [Transformer(str(plain)), Pooling(32, pooling, include_prompt=prompted)]
     SentenceTransformer(modules=modules, device="cpu", **options).save(str(folder / "model"))
     return folder / "model"
 

@@ -152,6 +152,11 @@ def test_a_folder_that_does_not_say_its_pooling_is_refused(tmp_path: Path) -> No
         embedder(half).embed_questions(SHORT)
 
 
+def test_a_model_that_would_not_pool_the_prefix_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(EmbedderUnavailable, match="leaves what stands before a text out"):
+        embedder(tiny(tmp_path, prompted=False), query="query: ").embed_questions(SHORT)
+
+
 def test_a_damaged_model_is_unavailable_by_name_and_not_tried_again_at_once(model: Path, tmp_path: Path) -> None:
     damaged = Path(shutil.copytree(model, tmp_path / "damaged"))
     (damaged / "model.safetensors").write_bytes(b"no weights")
