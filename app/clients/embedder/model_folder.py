@@ -29,7 +29,9 @@ def opened(name: str) -> "SentenceTransformer":
     Raises EmbedderUnavailable, and what torch and transformers raise of a damaged folder.
     """
     from sentence_transformers import SentenceTransformer
+    from transformers.utils.logging import disable_progress_bar
 
+    disable_progress_bar()
     folder = Path(name).expanduser()
     if folder.is_dir():
         _require_pooling(folder)
@@ -46,7 +48,7 @@ def _cached(repository: str) -> "SentenceTransformer | None":
     from sentence_transformers import SentenceTransformer
 
     try:
-        folder = _hub_file(repository, local=True).parent
+        folder = _hub_file(repository, local_files_only=True).parent
         _require_pooling(folder)
         return SentenceTransformer(str(folder), local_files_only=True)
     except LocalEntryNotFoundError:
@@ -61,7 +63,7 @@ def _fetched(repository: str) -> "SentenceTransformer":
     from sentence_transformers import SentenceTransformer
 
     try:
-        _hub_file(repository, local=False)
+        _hub_file(repository, force_download=True)  # what the cache has of a model that is not whole says nothing
     except LocalEntryNotFoundError as error:  # what no answer is called; it is an EntryNotFoundError too
         raise EmbedderUnavailable(
             "it is not on this machine, and the Hugging Face hub does not answer; without it EMBED_MODEL must be "
@@ -72,12 +74,11 @@ def _fetched(repository: str) -> "SentenceTransformer":
     return SentenceTransformer(repository)
 
 
-def _hub_file(repository: str, *, local: bool) -> Path:
+def _hub_file(repository: str, **how: bool) -> Path:
     """The list of a model's modules, which is small."""
     from huggingface_hub import hf_hub_download
 
-    cache = os.getenv("SENTENCE_TRANSFORMERS_HOME")
-    return Path(hf_hub_download(repository, _MODULES, cache_dir=cache, local_files_only=local))
+    return Path(hf_hub_download(repository, _MODULES, cache_dir=os.getenv("SENTENCE_TRANSFORMERS_HOME"), **how))
 
 
 def _require_pooling(folder: Path) -> None:

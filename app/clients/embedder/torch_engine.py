@@ -1,6 +1,8 @@
 """Run the built-in model by torch in bfloat16."""
 
+import threading
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
@@ -26,7 +28,7 @@ class TorchEngine(WindowEngine):
     """The model in bfloat16 but for the sums that run through it, which would lose too much."""
 
     def __init__(self, weights: Weights, threads: int) -> None:
-        super().__init__(weights, threads)
+        super().__init__(weights, threads, partial(_keep_to_one_core, torch.get_num_threads()))
         shape = weights.shape
         self._width, self._heads, self._epsilon = (shape.hidden,), shape.heads, shape.epsilon
         self._first = _gain(weights, "emb.ln")
@@ -54,6 +56,14 @@ class TorchEngine(WindowEngine):
 
     def _normalised(self, hidden: Tensor, part: _Part) -> Tensor:
         return functional.layer_norm(hidden, self._width, part.weight, part.bias, self._epsilon)
+
+
+def _keep_to_one_core(usual: int) -> None:
+    """For this thread alone: the number that it sets is also the one that later threads of the process begin with."""
+    torch.set_num_threads(1)
+    other = threading.Thread(target=torch.set_num_threads, args=(usual,))
+    other.start()
+    other.join()
 
 
 def _product(value: Tensor, part: _Part) -> Tensor:

@@ -1,7 +1,7 @@
 """Texts of any length through a model that reads 510 tokens: in windows, one per thread at a time."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -19,8 +19,8 @@ class WindowEngine:
     What computes a window's vector is a subclass's affair.
     """
 
-    def __init__(self, weights: Weights, threads: int) -> None:
-        """`threads` 0 means one per core."""
+    def __init__(self, weights: Weights, threads: int, start: Callable[[], None] | None = None) -> None:
+        """`threads` 0 means one per core; each begins with `start`."""
         shape, vocabulary = weights.shape, weights.vocabulary
         self._tokenizer = UnigramTokenizer(vocabulary)
         self._start, self._end = vocabulary.start, vocabulary.end
@@ -29,7 +29,7 @@ class WindowEngine:
         first_type = weights.floats("emb.type")[: shape.hidden]
         self._positions = weights.floats("emb.pos").reshape(-1, shape.hidden) + first_type
         threads = threads or len(os.sched_getaffinity(0))
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="embed")
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="embed", initializer=start)
         self._slice = 4 * threads
 
     def encode(self, texts: Sequence[str], prefix: str) -> Vectors:
