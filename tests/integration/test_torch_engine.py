@@ -53,6 +53,7 @@ def test_a_text_has_the_same_vector_in_any_company(torch_engine: WindowEngine) -
 def test_a_space_of_one_engine_takes_the_vectors_of_the_other(
     home: Path, torch_engine: WindowEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(fastest, "engine", lambda engine, *_: engine)
     usual = BuiltinEmbedder(home / "models", 0)
     monkeypatch.setattr(fastest, "engine", lambda *_: torch_engine)
     other = BuiltinEmbedder(home / "models", 0)

@@ -44,11 +44,13 @@ def opened(name: str) -> "SentenceTransformer":
 
 def _cached(repository: str) -> "SentenceTransformer | None":
     """The model from the hub's cache on this machine; None where it is not there, or not whole."""
+    from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import LocalEntryNotFoundError
     from sentence_transformers import SentenceTransformer
 
     try:
-        folder = _hub_file(repository, local_files_only=True).parent
+        cache = os.getenv("SENTENCE_TRANSFORMERS_HOME")
+        folder = Path(hf_hub_download(repository, _MODULES, cache_dir=cache, local_files_only=True)).parent
         _require_pooling(folder)
         return SentenceTransformer(str(folder), local_files_only=True)
     except LocalEntryNotFoundError:
@@ -59,26 +61,23 @@ def _cached(repository: str) -> "SentenceTransformer | None":
 
 
 def _fetched(repository: str) -> "SentenceTransformer":
-    from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
+    """The model from the hub, which is asked first whether it has a pooling: one request, that fails soon."""
+    from huggingface_hub import get_hf_file_metadata, hf_hub_url
+    from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError
     from sentence_transformers import SentenceTransformer
 
     try:
-        _hub_file(repository, force_download=True)  # what the cache has of a model that is not whole says nothing
-    except LocalEntryNotFoundError as error:  # what no answer is called; it is an EntryNotFoundError too
+        get_hf_file_metadata(hf_hub_url(repository, _MODULES))
+    except EntryNotFoundError as error:
+        raise EmbedderUnavailable(_NO_POOLING) from error
+    except HfHubHTTPError:  # no such model, or not for everyone: its message says so
+        raise
+    except Exception as error:  # what the hub's client raises of a network depends on its version
         raise EmbedderUnavailable(
             "it is not on this machine, and the Hugging Face hub does not answer; without it EMBED_MODEL must be "
             f"a folder that holds the model ({error})"
         ) from error
-    except EntryNotFoundError as error:
-        raise EmbedderUnavailable(_NO_POOLING) from error
     return SentenceTransformer(repository)
-
-
-def _hub_file(repository: str, **how: bool) -> Path:
-    """The list of a model's modules, which is small."""
-    from huggingface_hub import hf_hub_download
-
-    return Path(hf_hub_download(repository, _MODULES, cache_dir=os.getenv("SENTENCE_TRANSFORMERS_HOME"), **how))
 
 
 def _require_pooling(folder: Path) -> None:
