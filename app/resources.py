@@ -11,7 +11,8 @@ from app import services
 from app.clients.cache import AnswerCache
 from app.clients.embedder import Embedder
 from app.clients.embedder.backends import Backends
-from app.clients.reranker import Reranker, cross_encoder
+from app.clients.lazy_model import is_installed
+from app.clients.reranker import Reranker
 from app.clients.reranker.cross_encoder import CrossEncoderReranker
 from app.clients.reranker.http import HttpReranker
 from app.db import migrate, replicas, server
@@ -59,7 +60,7 @@ class Resources:
         s = self.settings
         if s.reranker_model is None:
             raise InvalidInput("reranker", "cross-encoder needs the setting RERANKER_MODEL")
-        if not cross_encoder.is_installed():
+        if not is_installed():
             raise InvalidInput("reranker", "cross-encoder needs sentence-transformers: pip install 'ragledger[st]'")
         return CrossEncoderReranker(
             s.reranker_model, max_tokens=s.reranker_max_tokens, timeout_seconds=s.reranker_timeout_seconds

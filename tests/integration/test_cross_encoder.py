@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.clients.reranker.cross_encoder import CrossEncoderReranker, is_installed
+from app.clients.lazy_model import is_installed
+from app.clients.reranker.cross_encoder import CrossEncoderReranker
 from app.errors import RerankerUnavailable
 from app.ingest import pipeline as ingest
 from app.query import pipeline

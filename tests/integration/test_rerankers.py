@@ -12,7 +12,7 @@ from faulty_server import SLOW_SECONDS
 from pydantic import SecretStr
 from rerank_server import NOT_ANSWERED, UNUSABLE, Fault, RerankServer, relevance, rerank_server
 
-from app.clients.reranker.cross_encoder import is_installed
+from app.clients.lazy_model import is_installed
 from app.clients.reranker.http import HttpReranker, Protocol
 from app.errors import InvalidInput, RerankerUnavailable, RerankingFailed
 from app.ingest import pipeline as ingest

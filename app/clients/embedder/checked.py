@@ -1,4 +1,4 @@
-"""Refuse vectors that could not be compared, naming the first."""
+"""Refuse texts that no model reads and vectors that could not be compared, naming the first."""
 
 from collections.abc import Sequence
 
@@ -23,7 +23,7 @@ def unit_rows(vectors: Vectors | Floats, *, count: int, dim: int) -> Vectors:
 
 
 def require_unicode(texts: Sequence[str]) -> None:
-    """Raises EmbeddingFailed at a lone surrogate."""
+    """Raises EmbeddingFailed where a text holds half of a character (a lone surrogate)."""
     for number, text in enumerate(texts):
         try:
             text.encode()

@@ -1,28 +1,19 @@
 """A cross-encoder on this machine, run by sentence-transformers (the extra `st`; it brings torch)."""
 
-import importlib.util
-import logging
-import threading
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from app.clients.lazy_model import LazyModel
 from app.errors import RerankerUnavailable, RerankingFailed
 from app.records import Floats
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder
 
-_LOG = logging.getLogger(__name__)
 _BATCH_TEXTS = 16  # between two batches the clock is read
-_PAUSE_SECONDS = 60.0  # after a vain attempt to load, which may have asked the network
-
-
-def is_installed() -> bool:
-    """Whether the extra is there, found without the seconds that an import takes."""
-    return importlib.util.find_spec("sentence_transformers") is not None
 
 
 class CrossEncoderReranker:
@@ -31,16 +22,14 @@ class CrossEncoderReranker:
     def __init__(self, model: str, *, max_tokens: int, timeout_seconds: float) -> None:
         """`model` is a name on the Hugging Face hub or a local folder; it is loaded at the first use."""
         self._name, self._max_tokens, self._timeout_seconds = model, max_tokens, timeout_seconds
-        self._model: CrossEncoder | None = None
-        self._closed_until = 0.0
-        self._loading = threading.Lock()
+        self._model = LazyModel(f"the cross-encoder {model}", self._load, RerankerUnavailable)
 
     @property
     def identity(self) -> str:
         return self._name
 
     def score(self, question: str, texts: Sequence[str]) -> Floats:
-        model = self._loaded()
+        model = self._model.get()
         deadline = time.monotonic() + self._timeout_seconds
         longest_first = sorted(range(len(texts)), key=lambda n: -len(texts[n]))  # equal lengths need no padding
         scores = np.empty(len(texts))
@@ -63,24 +52,11 @@ class CrossEncoderReranker:
             raise RerankingFailed(f"the cross-encoder gave no usable scores for {len(pairs)} texts")
         return found
 
-    def _loaded(self) -> "CrossEncoder":
-        with self._loading:
-            if self._model is None:
-                self._model = self._load()
-            return self._model
-
     def _load(self) -> "CrossEncoder":
-        if time.monotonic() < self._closed_until:
-            raise RerankerUnavailable(f"the cross-encoder {self._name} could not be loaded a moment ago")
-        try:
-            from sentence_transformers import CrossEncoder
+        from sentence_transformers import CrossEncoder
 
-            model = CrossEncoder(self._name)
-        except Exception as error:  # whatever torch, transformers and the hub raise
-            self._closed_until = time.monotonic() + _PAUSE_SECONDS
-            _LOG.warning("reranker.not_loaded model=%s error=%s", self._name, error)
-            raise RerankerUnavailable(f"the cross-encoder {self._name} cannot be loaded: {error}") from error
+        model = CrossEncoder(self._name)
         if model.num_labels != 1:
-            raise RerankerUnavailable(f"{self._name} has {model.num_labels} outputs; a reranker has one")
+            raise RerankerUnavailable(f"it has {model.num_labels} outputs; a reranker has one")
         model.max_seq_length = min(self._max_tokens, model.max_seq_length or self._max_tokens)  # never over its own
         return model
