@@ -9,7 +9,7 @@ from app.evaluate.datasets import Dataset, GoldQuestion
 from app.evaluate.metrics import Estimate, mean_with_interval, paired_difference
 from app.evaluate.run import DEPTH, Progress, ranked_items
 from app.query import fuse, head, recall, rerank
-from app.query.understand import tokenized, understand
+from app.query.understand import tokenized
 from app.records import Asked, Collection, Question
 from app.resources import Resources
 
@@ -38,7 +38,7 @@ def compare(
 ) -> Comparison:
     """Ask each answerable question in both spaces. `old` is the collection as it is, `new` as it will be.
 
-    Raises ValueError where no question is answerable.
+    Raises EmbedderUnavailable where one of the models cannot be asked, ValueError where no question is answerable.
     """
     questions = [question for question in dataset.questions if question.answerable]
     scores: list[tuple[Scores, Scores]] = []
@@ -56,10 +56,10 @@ def compare(
 
 def _scores(gold: GoldQuestion, old: Collection, new: Collection, resources: Resources) -> tuple[Scores, Scores]:
     question = Question(gold.question, old.name, resources.ranking_with(top_k=DEPTH))
-    by_old, by_new = (understand(question, each, resources) for each in (old, new))
+    by_old, by_new = (resources.embedder_of(c.space).embed_questions([question.text])[0] for c in (old, new))
     with resources.database.read() as snapshot:
-        asked = tokenized(by_old, snapshot)
-        other = replace(asked, collection=replace(asked.collection, space=new.space), vector=by_new.vector)
+        asked = tokenized(Asked(question, old, (), by_old), snapshot)
+        other = replace(asked, collection=replace(asked.collection, space=new.space), vector=by_new)
         return _measured(gold, asked, snapshot, resources), _measured(gold, other, snapshot, resources)
 
 
