@@ -4,7 +4,7 @@ A `Collection` given as `target` is the collection as it will be: its space is t
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from psycopg import Cursor
@@ -14,7 +14,7 @@ from app.db import collections, spaces
 from app.db.pool import Db
 from app.db.sql import statement
 from app.errors import Conflict
-from app.records import Chunk, Collection, ModelIdentity, Space, Span
+from app.records import Chunk, Collection, ModelChange, ModelIdentity, Space, Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,14 @@ def find(connection: Db, collection_id: int) -> Space | None:
         return None
     identity = ModelIdentity(backend=row[1], model=row[2], dim=row[3], query_prefix=row[4], passage_prefix=row[5])
     return Space(row[0], identity, spaces.fingerprint(row[6], identity))
+
+
+def under_way(connection: Db, collection: Collection) -> ModelChange | None:
+    """How far a change is, where one is under way."""
+    if (space := find(connection, collection.id)) is None:
+        return None
+    chunks, embedded = counts(connection, replace(collection, space=space))
+    return ModelChange(space.identity, embedded, chunks)
 
 
 def begin(connection: Db, target: Collection) -> None:
