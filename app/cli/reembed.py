@@ -77,8 +77,8 @@ def reembed(
         if dry_run:
             click.echo(_estimated(name, identity, resources))
             return
-        check = partial(_check, golden, min_ndcg_ratio, resources)
-        click.echo(_changed(name, identity, resources, check))
+        compared = partial(check, golden, min_ndcg_ratio, resources)
+        click.echo(_changed(name, identity, resources, compared))
 
 
 def _changes(backend: str | None, model: str | None, asked: dict[str, Any], halfvec: bool | None) -> dict[str, Any]:
@@ -99,7 +99,7 @@ def _target(resources: Resources, asked: dict[str, Any]) -> ModelIdentity:
     return identity
 
 
-def _changed(name: str, identity: ModelIdentity, resources: Resources, check: changing.Check) -> str:
+def _changed(name: str, identity: ModelIdentity, resources: Resources, compared: changing.Check) -> str:
     """Change with a bar on stderr, where it is a terminal. Returns what was done."""
     started = time.monotonic()
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), _Rate(), TimeRemainingColumn())
@@ -115,7 +115,7 @@ def _changed(name: str, identity: ModelIdentity, resources: Resources, check: ch
 
         def stop_and_check(old: Collection, new: Collection) -> None:
             bar.stop()
-            check(old, new)
+            compared(old, new)
 
         try:
             changes = changing.reembed(name, identity, resources, watch, stop_and_check)
@@ -127,7 +127,7 @@ def _changed(name: str, identity: ModelIdentity, resources: Resources, check: ch
     return f"{name} has {_named(identity)} since now, after {time.monotonic() - started:.0f} s"
 
 
-def _check(
+def check(
     golden: Path | None, min_ndcg_ratio: float | None, resources: Resources, old: Collection, new: Collection
 ) -> None:
     """Before the switch: what it does to questions whose answers are known."""

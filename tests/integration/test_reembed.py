@@ -2,8 +2,11 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 import psycopg
 import pytest
@@ -11,6 +14,7 @@ from audited import broken, psql
 from pydantic import SecretStr
 
 from app import services
+from app.cli import reembed as command
 from app.clients.embedder import Embedder
 from app.db import collections, indexes, reembeddings, spaces
 from app.db.indexes import Progress
@@ -223,9 +227,10 @@ def test_one_process_at_a_time(own: Resources) -> None:
     filled(own, 1)
     with indexes.session(services.database_url(own.settings)) as session:
         assert reembeddings.claim(session, collection(own).id)
-        for act in (lambda: changed(own), lambda: reembed.abandon("k", own)):
-            with pytest.raises(Conflict, match="another process"):
-                act()
+        with pytest.raises(Conflict, match="another process"):
+            changed(own)
+        with pytest.raises(Conflict, match="another process"):
+            reembed.abandon("k", own)
     assert changed(own)
 
 
@@ -437,3 +442,20 @@ def test_both_models_are_compared_on_golden_questions(own: Resources) -> None:
     assert made.old["mrr@10"].value == pytest.approx(np.mean(before))
     assert made.new["mrr@10"].value == pytest.approx(np.mean(after))
     assert made.differences["mrr@10"].value == pytest.approx(np.mean(after) - np.mean(before))
+
+
+def test_a_model_that_ranks_worse_than_asked_for_is_not_switched_to(
+    own: Resources, new: Hashed, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    filled(own)
+    (tmp_path / "corpus.jsonl").write_text('{"_id": "document 1", "text": "as it is in k"}\n')
+    (tmp_path / "queries.jsonl").write_text('{"_id": "q", "text": "document 1"}\n')
+    (tmp_path / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\nq\tdocument 1\t1\n")
+    space = collection(own).space
+    with pytest.raises(click.ClickException, match=r"under 1\.5: not switched.*--abandon"):
+        changed(own, check=partial(command.check, tmp_path, 1.5, own))
+    assert collection(own).space == space
+    assert "ndcg@10" in capsys.readouterr().out
+    assert changed(own, check=partial(command.check, tmp_path, 0.5, own))
+    assert sum(new.passages[text] for text in new.passages if text.startswith("document")) == 10
+    assert_whole(own, new)
