@@ -16,6 +16,7 @@ from app.cli.evaluate import FOLDER, progress
 from app.cli.settings import load
 from app.cli.show import console
 from app.db.indexes import Progress
+from app.errors import EmbedderUnavailable, EmbeddingFailed
 from app.evaluate.compare import METRICS, Comparison, compare
 from app.evaluate.datasets import read_dataset
 from app.evaluate.report import signed
@@ -122,6 +123,9 @@ def _changed(name: str, identity: ModelIdentity, resources: Resources, compared:
         except KeyboardInterrupt:
             bar.stop()
             raise click.ClickException(f"stopped; searches go on with the old model, {_GO_ON}") from None
+        except (EmbedderUnavailable, EmbeddingFailed) as e:
+            bar.stop()
+            raise click.ClickException(f"{e}; searches go on with the old model, {_GO_ON}") from e
     if not changes:
         return f"{name} has {_named(identity)} already"
     return f"{name} has {_named(identity)} since now, after {time.monotonic() - started:.0f} s"
@@ -135,6 +139,8 @@ def check(
         click.echo("every chunk and span has a vector; no golden questions to compare by (--golden)", err=True)
         return
     data = read_dataset(golden)
+    if not any(question.answerable for question in data.questions):
+        raise click.ClickException(f"{golden} has no question with a known answer")
     with progress(data.name) as shown:
         comparison = compare(data, old, new, resources, shown)
     console().print(_table(comparison, old, new))

@@ -16,7 +16,7 @@ from app.clients.embedder import probes
 from app.db import collections, indexes, reembeddings, spaces, vectors
 from app.db.indexes import Progress
 from app.db.pool import Db
-from app.errors import Conflict, RagledgerError
+from app.errors import Conflict, EmbeddingFailed, RagledgerError
 from app.ingest import embed, index, retire
 from app.records import Chunk, Collection, ModelIdentity, Space
 from app.resources import Resources
@@ -139,10 +139,22 @@ class _Change:
             return reembeddings.page(connection, self._target, after=after, limit=_BATCH_CHUNKS)
 
     def _embed(self, batch: Mapping[int, Chunk]) -> None:
-        embedded = embed.embed(list(batch.values()), self._target, self._resources)
+        embedded = self._embedded(batch)
         with self._resources.database.write(visible=False) as connection:
             collections.hold(connection, self._target.id)
             _write(connection, list(batch), embedded, self._target)
+
+    def _embedded(self, batch: Mapping[int, Chunk]) -> embed.Embedded:
+        """Raises EmbeddingFailed naming the chunk that the model makes no vector of."""
+        try:
+            return embed.embed(list(batch.values()), self._target, self._resources)
+        except EmbeddingFailed:
+            for chunk_id, chunk in batch.items():
+                try:
+                    embed.embed([chunk], self._target, self._resources)
+                except EmbeddingFailed as e:
+                    raise EmbeddingFailed(f"chunk {chunk_id}: {e}") from e
+            raise
 
     def _require_whole(self) -> None:
         """What writers add from here on is written whole, so that under the lock only chunks need to be looked at."""
@@ -160,8 +172,7 @@ class _Change:
             if len(late) > _FEW_CHUNKS:
                 return False
             if late:
-                embedded = embed.embed(list(late.values()), self._target, self._resources)
-                _write(connection, list(late), embedded, self._target)
+                _write(connection, list(late), self._embedded(late), self._target)
                 if reembeddings.without_vector(connection, self._target, limit=1):
                     return False  # one is being deleted by a writer that waits for this transaction
             reembeddings.switch(connection, self._collection, self._target)

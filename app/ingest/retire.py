@@ -38,11 +38,12 @@ def leftovers(collection_id: int, resources: Resources) -> bool:
 
 def _delete(collection_id: int, space_id: int, resources: Resources) -> None:
     """The partition has vectors of others too: those of this collection are deleted in small transactions."""
-    ids = [0]
-    while ids:
+    while True:
         with resources.database.write(visible=False) as connection:
             collections.hold(connection, collection_id)
             ids = vectors.some_chunks(connection, collection_id, space_id, limit=_BATCH_CHUNKS)
+            if not ids:
+                return
             vectors.remove(connection, collection_id, space_id, ids)
 
 

@@ -1,6 +1,6 @@
 """Another model for a collection: beside the old vectors, seen whole or not at all, whatever happens meanwhile."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,10 +15,10 @@ from pydantic import SecretStr
 
 from app import services
 from app.cli import reembed as command
-from app.clients.embedder import Embedder
+from app.clients.embedder import Embedder, checked
 from app.db import collections, indexes, reembeddings, spaces
 from app.db.indexes import Progress
-from app.errors import CollectionNotFound, Conflict, EmbedderUnavailable
+from app.errors import CollectionNotFound, Conflict, EmbedderUnavailable, EmbeddingFailed
 from app.evaluate.compare import Comparison, compare
 from app.evaluate.datasets import Dataset, Gold, GoldQuestion
 from app.ingest import estimate, pipeline, reembed, retire, store
@@ -26,13 +26,22 @@ from app.ingest.tokenized import Tokenized
 from app.query import pipeline as search
 from app.query.timing import Timings
 from app.query.understand import understand
-from app.records import Collection, Question, Source, Space
+from app.records import Collection, Question, Source, Space, Vectors
 from app.resources import Resources
 from tests.embedders import Away
 from tests.hashed import NEW, OLD, Hashed, backends, identity
 
 QUESTION = "copper kettle litres"
 WORDS = ("copper", "kettle", "litres", "grinder", "manual", "valve", "steam", "boiler", "filter", "travel")
+
+
+class Nan(Hashed):
+    """A model that makes no vector of some texts."""
+
+    def embed_passages(self, texts: Sequence[str]) -> Vectors:
+        vectors = super().embed_passages(texts)
+        vectors[["not finite" in text for text in texts]] = np.nan
+        return checked.unit_rows(vectors, count=len(texts), dim=self.identity.dim)
 
 
 @pytest.fixture
@@ -388,6 +397,20 @@ def test_without_the_new_model_nothing_begins(own: Resources, old: Hashed) -> No
         changed(own)
     assert under_way(own) is None
     assert partitions(own) == 1
+
+
+def test_a_chunk_that_the_new_model_cannot_embed_is_named(own: Resources, old: Hashed, new: Hashed) -> None:
+    filled(own)
+    bad = add(own, "bad", "This one is not finite.")
+    own.__dict__["backends"] = backends(own.settings, old, Nan(NEW))
+    (chunk_id,) = [row[0] for row in rows(own, "SELECT id FROM chunk WHERE document_id = %s", bad)]
+    with pytest.raises(EmbeddingFailed, match=f"chunk {chunk_id}: .*no usable vector"):
+        changed(own)
+    assert collection(own).space.identity == OLD
+    store.delete(bad, own)
+    own.__dict__["backends"] = backends(own.settings, old, new)
+    assert changed(own)
+    assert_whole(own, new)
 
 
 def test_an_empty_collection_is_switched_at_once(own: Resources) -> None:
