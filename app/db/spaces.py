@@ -85,11 +85,7 @@ def in_use_since(connection: Db, moment: datetime) -> bool:
 
 
 def drop_partitions(connection: Db, space_id: int, *, wait_milliseconds: int) -> None:
-    """Drop what a retired space held. Raises Conflict where searches or writers did not let it pass in time.
-
-    All tables are locked that have foreign keys here. Every search and every writer reads `collection` first, so that
-    those under way are awaited there, all at once, and new ones wait behind; no other order is without deadlocks.
-    """
+    """Drop what a retired space held. Raises Conflict where searches or writers did not let it pass in time."""
     connection.execute(statement("spaces", "patience"), {"milliseconds": wait_milliseconds})
     try:
         connection.execute(statement("spaces", "gate"))

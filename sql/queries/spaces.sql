@@ -40,7 +40,9 @@ ORDER BY s.id;
 SELECT set_config('lock_timeout', %(milliseconds)s::text, true);
 
 -- name: gate
-LOCK TABLE collection IN ACCESS EXCLUSIVE MODE;
+-- Dropping a foreign key locks what it refers to. Searches and writers read `collection` first, so that those under way
+-- are awaited there and new ones wait behind; the others come in the order in which statements name them.
+LOCK TABLE collection, chunk, span, qa_pair IN ACCESS EXCLUSIVE MODE;
 
 -- name: moment
 SELECT clock_timestamp();

@@ -138,13 +138,14 @@ def partitions(resources: Resources) -> int:
 def test_a_collection_gets_another_model(own: Resources, old: Hashed, new: Hashed) -> None:
     ids = filled(own)
     store.set_state(ids[3], "disabled", own)
-    before, fresh = collection(own), search.search(Question(QUESTION, "k"), own)
+    question = Question(QUESTION, "k", own.ranking_with(top_k=20, collapse_duplicates=False))
+    before, fresh = collection(own), search.search(question, own)
     assert changed(own)
     assert_whole(own, new)
     after = collection(own)
     assert (after.revision, after.id) == (before.revision + 1, before.id)
     assert partitions(own) == 1
-    found = search.search(Question(QUESTION, "k"), own)
+    found = search.search(question, own)
     assert {hit.chunk_id for hit in found.hits} == {hit.chunk_id for hit in fresh.hits}
     assert [hit.cosine for hit in found.hits] != [hit.cosine for hit in fresh.hits]
     store.set_state(ids[3], "active", own)
@@ -436,7 +437,7 @@ def test_an_estimate_changes_nothing_and_is_near_what_it_takes(own: Resources) -
 
 def reciprocal_ranks(resources: Resources, dataset: Dataset) -> list[float]:
     """Of each gold document in what a search returns."""
-    ranking = resources.ranking_with(top_k=10)
+    ranking = resources.ranking_with(top_k=10, collapse_duplicates=False)
     found = [search.search(Question(g.question, "k", ranking), resources).hits for g in dataset.questions]
     return [
         next((1 / hit.rank for hit in hits if hit.source == g.gold[0].source), 0.0)
