@@ -52,6 +52,15 @@ class Space:
 
 
 @dataclass(frozen=True, slots=True)
+class ModelChange:
+    """A change of a collection's model that is under way: the model to be, and how many chunks have its vectors."""
+
+    model: ModelIdentity
+    embedded: int
+    chunks: int
+
+
+@dataclass(frozen=True, slots=True)
 class Splitting:
     """How a collection's documents are split. Sizes in characters."""
 

@@ -8,7 +8,7 @@ from uuid import UUID
 from flask import Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.records import Chunk, Collection, DocumentState
+from app.records import Chunk, Collection, DocumentState, ModelChange
 
 
 class Reply(BaseModel):
@@ -115,6 +115,14 @@ class ModelReply(Reply):
     passage_prefix: str
 
 
+class ModelChangeReply(Reply):
+    """A change of a collection's model that is under way. Searches use the old one until every chunk is embedded."""
+
+    model: ModelReply
+    embedded: int = Field(description="Chunks that have their vector of the new model")
+    chunks: int
+
+
 class CollectionSummary(Reply):
     """A collection. `revision` grows with every change that a search could see."""
 
@@ -136,13 +144,18 @@ class CollectionReply(Reply):
     revision: int
     splitting: SplittingReply
     model: ModelReply
+    model_change: ModelChangeReply | None = Field(description="null: none is under way")
 
     @classmethod
-    def of(cls, collection: Collection) -> "CollectionReply":
+    def of(cls, collection: Collection, change: ModelChange | None) -> "CollectionReply":
         """A stored collection."""
-        splitting = SplittingReply.model_validate(collection.splitting)
-        model = ModelReply.model_validate(collection.space.identity)
-        return cls(name=collection.name, revision=collection.revision, splitting=splitting, model=model)
+        return cls(
+            name=collection.name,
+            revision=collection.revision,
+            splitting=SplittingReply.model_validate(collection.splitting),
+            model=ModelReply.model_validate(collection.space.identity),
+            model_change=ModelChangeReply.model_validate(change) if change else None,
+        )
 
 
 # --- the ledger ---------------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ COMMANDS = (
     "lexicon",
     "migrate",
     "psql",
+    "reembed",
     "search",
     "serve",
     "services",

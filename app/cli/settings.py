@@ -1,5 +1,7 @@
 """`ragledger settings`: every setting, its value and where to change it."""
 
+from typing import Any
+
 import click
 from pydantic import SecretStr, ValidationError
 from rich.table import Table
@@ -10,13 +12,14 @@ from app.cli.show import console
 from app.settings import Settings
 
 
-def load(*, serving: bool = False) -> Settings:
-    """The settings of this command; a wrong one ends it with its name and the reason. Logging begins here.
+def load(*, serving: bool = False, **changes: Any) -> Settings:
+    """The settings of this command, some changed by its options; a wrong one ends it with its name and the reason.
+    Logging begins here.
 
     A command that talks to a person logs no info lines between its own words.
     """
     try:
-        settings = Settings()
+        settings = Settings(**changes)
     except ValidationError as e:
         lines = [f"{str(error['loc'][0]).upper()}: {error['msg']}" for error in e.errors()]
         raise click.ClickException("; ".join(lines)) from e

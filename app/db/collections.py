@@ -8,7 +8,7 @@ from psycopg.types.json import Jsonb
 from app.db import lexicon, spaces
 from app.db.pool import Db
 from app.db.sql import statement
-from app.errors import CollectionNotFound
+from app.errors import CollectionNotFound, Conflict
 from app.records import Collection, ModelIdentity, Space, Splitting, WordList
 
 _NAMED = 8  # collections that an error lists
@@ -18,6 +18,21 @@ def find(connection: Db, name: str) -> Collection | None:
     """A collection by name, or None."""
     row = connection.execute(statement("collections", "find"), {"name": name}).fetchone()
     return _collection(row, lexicon.words(connection, row[11])) if row else None
+
+
+def current(connection: Db, collection: Collection) -> Collection:
+    """A collection as it is by now. Raises CollectionNotFound, also where another has its name."""
+    row = connection.execute(statement("collections", "by_id"), {"collection_id": collection.id}).fetchone()
+    if row is None:
+        raise CollectionNotFound("the collection was deleted meanwhile")
+    return _collection(row, lexicon.words(connection, row[11]))
+
+
+def require_space(connection: Db, collection: Collection) -> None:
+    """Raises Conflict where a collection has another model by now. To rely on it the caller holds its lock."""
+    row = connection.execute(statement("collections", "space"), {"collection_id": collection.id}).fetchone()
+    if row != (collection.space.id,):
+        raise Conflict("the model of the collection changed meanwhile")
 
 
 def get(connection: Db, name: str) -> Collection:

@@ -51,8 +51,8 @@ def indexed_type(space: Space, *, half: bool) -> str | None:
 
 @contextmanager
 def session(url: str) -> Iterator[Db]:
-    """A connection of its own without transactions, as CONCURRENTLY needs it."""
-    with translated(), psycopg.connect(url, autocommit=True, application_name="ragledger index") as connection:
+    """A connection of its own without transactions, as CONCURRENTLY and a lock of hours need it."""
+    with translated(), psycopg.connect(url, autocommit=True, application_name="ragledger") as connection:
         yield connection
 
 

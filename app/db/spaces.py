@@ -2,14 +2,19 @@
 
 import re
 from dataclasses import asdict, dataclass, replace
+from datetime import datetime
 from typing import LiteralString, cast
 
 import numpy as np
+from psycopg import errors
 from psycopg.sql import SQL, Identifier, Literal
 
 from app.db.pool import Db
 from app.db.sql import statement
+from app.errors import Conflict
 from app.records import ModelIdentity, Space, SpaceState, Vectors
+
+_TABLES = ("embedding", "span_embedding", "qa_embedding")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +30,9 @@ def ensure(connection: Db, space: Space, *, state: SpaceState = "active") -> Spa
 
     One that is there becomes active where that is asked for, and gets the fingerprint where it has none.
     """
+    lock(connection)
     if (found := _find(connection, space.identity)) is None:
-        connection.execute(statement("spaces", "lock"))
-        if (found := _find(connection, space.identity)) is None:
-            return _create(connection, space, state)
+        return _create(connection, space, state)
     values = {"space_id": found.id, "fingerprint": _as_list(space.fingerprint), "state": state}
     connection.execute(statement("spaces", "mark"), values)
     return found if found.fingerprint is not None else replace(found, fingerprint=space.fingerprint)
@@ -38,6 +42,58 @@ def partition(connection: Db, space: Space) -> Partition:
     """What the choice of a scan needs to know, from the catalogs alone."""
     row = connection.execute(statement("spaces", "partition"), {"space_id": space.id}).fetchone()
     return Partition(*cast(tuple[int, str | None], row))
+
+
+def lock(connection: Db) -> None:
+    """Until the transaction ends nobody else makes a space, takes one into use or retires one."""
+    connection.execute(statement("spaces", "lock"))
+
+
+def activate(connection: Db, space_id: int) -> None:
+    """A space that was being built is searched from now on."""
+    connection.execute(statement("spaces", "activate"), {"space_id": space_id})
+
+
+def retire_unused(connection: Db, space_id: int | None = None) -> None:
+    """Retire a space that no collection has or is to get; without an id, those whose change was given up.
+
+    The caller holds the lock.
+    """
+    connection.execute(statement("spaces", "retire_unused"), {"space_id": space_id})
+
+
+def retired(connection: Db) -> list[int]:
+    """The ids of retired spaces that still have partitions."""
+    return [row[0] for row in connection.execute(statement("spaces", "retired"))]
+
+
+def analyze(connection: Db, space: Space) -> None:
+    """Refresh what the planner knows of a space's vectors."""
+    names = [Identifier(schema(connection), f"{table}_s{space.id}") for table in ("embedding", "span_embedding")]
+    connection.execute(SQL("ANALYZE {}").format(SQL(", ").join(names)))
+
+
+def moment(connection: Db) -> datetime:
+    """The server's clock."""
+    return cast(tuple[datetime], connection.execute(statement("spaces", "moment")).fetchone())[0]
+
+
+def in_use_since(connection: Db, moment: datetime) -> bool:
+    """Whether a transaction still runs that began before a moment."""
+    row = connection.execute(statement("spaces", "in_use_since"), {"moment": moment}).fetchone()
+    return cast(tuple[bool], row)[0]
+
+
+def drop_partitions(connection: Db, space_id: int, *, wait_milliseconds: int) -> None:
+    """Drop what a retired space held. Raises Conflict where searches or writers did not let it pass in time."""
+    connection.execute(statement("spaces", "patience"), {"milliseconds": wait_milliseconds})
+    try:
+        connection.execute(statement("spaces", "gate"))
+        for table in _TABLES:
+            partition = Identifier(schema(connection), f"{table}_s{space_id}")
+            connection.execute(SQL("DROP TABLE IF EXISTS {}").format(partition))
+    except errors.LockNotAvailable as e:
+        raise Conflict(f"space {space_id} is still in use") from e
 
 
 def vector_type(name: str) -> LiteralString:
@@ -61,7 +117,7 @@ def _create(connection: Db, space: Space, state: SpaceState) -> Space:
     identity = space.identity
     values = asdict(identity) | {"state": state, "fingerprint": _as_list(space.fingerprint)}
     space_id = cast(tuple[int], connection.execute(statement("spaces", "insert"), values).fetchone())[0]
-    for table in ("embedding", "span_embedding", "qa_embedding"):
+    for table in _TABLES:
         partition = SQL(
             "CREATE TABLE {schema}.{partition} PARTITION OF {table}"
             " (CONSTRAINT {check} CHECK (vector_dims(embedding) = {dim})) FOR VALUES IN ({space_id})"

@@ -65,6 +65,24 @@ def add_spans(
         )
 
 
+def remove(connection: Db, collection_id: int, space_id: int, chunk_ids: Sequence[int]) -> None:
+    """Take away the vectors that chunks and their spans have in a space."""
+    values = {"collection_id": collection_id, "space_id": space_id, "chunk_ids": list(chunk_ids)}
+    connection.execute(statement("vectors", "remove_of_chunks"), values)
+
+
+def some_chunks(connection: Db, collection_id: int, space_id: int, *, limit: int) -> list[int]:
+    """Some chunks of a collection that have vectors in a space."""
+    values = {"collection_id": collection_id, "space_id": space_id, "limit": limit}
+    return [row[0] for row in connection.execute(statement("vectors", "some_chunks"), values)]
+
+
+def other_spaces(connection: Db, collection_id: int) -> list[int]:
+    """The ids of spaces in which a collection has vectors although they are neither its own nor to be."""
+    values = {"collection_id": collection_id}
+    return [row[0] for row in connection.execute(statement("vectors", "other_spaces"), values)]
+
+
 def nearest(connection: Db, collection: Collection, vector: Vector, limit: int) -> Scored:
     """The `limit` findable chunks of highest cosine, exactly, best first; ties go to the smaller id."""
     values = _scope(collection) | {"vector": vector, "limit": limit}

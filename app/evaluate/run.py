@@ -16,10 +16,9 @@ from app.evaluate.report import Results, summarise
 from app.ingest import pipeline as ingest
 from app.lexical.tokens import TOKENIZER
 from app.query import pipeline, quote, refuse
-from app.query.ledger import Found
 from app.query.timing import Timings
 from app.query.understand import understand
-from app.records import Collection, Ints, Question, Source
+from app.records import Candidates, Collection, Ints, Question, Source
 from app.resources import Resources
 
 DEPTH = 10
@@ -80,19 +79,24 @@ def _case(gold: GoldQuestion, collection: Collection, resources: Resources) -> C
             "vector": found.candidates.recalled.vector_rank,
             "bm25": found.candidates.recalled.bm25_rank,
         }
-        ranked = {name: _items(gold, found, values, snapshot) for name, values in ranks.items()}
+        ranked = {
+            name: ranked_items(gold, found.candidates, values, collection.id, snapshot)
+            for name, values in ranks.items()
+        }
     confidence = refuse.confidence(gold.question, found.hits, found.candidates, evidence.coverage)
     return Case(gold, ranked, refused=not refuse.answers(evidence.quotes, confidence))
 
 
-def _items(gold: GoldQuestion, found: Found, ranks: Ints, snapshot: Db) -> list[str]:
+def ranked_items(
+    gold: GoldQuestion, candidates: Candidates, ranks: Ints, collection_id: int, snapshot: Db
+) -> list[str]:
     """What a ranking holds, best first: documents, each at its best chunk, or where the gold are passages, those of
     them that its chunks hold, and the other chunks by their ids. Rank 0 means not on it."""
     on_list = np.flatnonzero(ranks > 0)
-    ids: list[int] = found.candidates.recalled.chunk_ids[on_list[ranks[on_list].argsort()]].tolist()
+    ids: list[int] = candidates.recalled.chunk_ids[on_list[ranks[on_list].argsort()]].tolist()
     if not any(passage.quote for passage in gold.gold):
-        return list(dict.fromkeys(found.candidates.recalled.labels[chunk_id].source for chunk_id in ids))
-    chunks = documents.details(snapshot, found.asked.collection.id, ids[:CHUNKS_READ])
+        return list(dict.fromkeys(candidates.recalled.labels[chunk_id].source for chunk_id in ids))
+    chunks = documents.details(snapshot, collection_id, ids[:CHUNKS_READ])
     items = [item for chunk_id in ids[:CHUNKS_READ] for item in _passages(gold, chunks[chunk_id])]
     return list(dict.fromkeys(items))
 

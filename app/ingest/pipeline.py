@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from app.clients.embedder import probes
-from app.db import collections, documents, lexicon, spaces
+from app.db import collections, documents, spaces
 from app.db.documents import Stored
 from app.errors import Conflict, EmbedderUnavailable, EmbeddingFailed, InvalidInput, UnreadableDocument
 from app.ingest import compact, embed, index, load, split, store
@@ -80,7 +80,10 @@ def _ingest(source: Source, collection: Collection, resources: Resources) -> Ing
     for _ in range(_ATTEMPTS):
         with resources.database.read() as connection:
             known = documents.find(connection, collection.id, source.source)
-            collection = replace(collection, words=lexicon.in_effect(connection, collection.id))
+            now = collections.current(connection, collection)
+        if now.space.id != collection.space.id:
+            embedded = None
+        collection = now
         if known and _unchanged(source, known, collection):
             return Ingested(source.source, "unchanged", known.id, known.version)
         embedded = embedded or _embedded(source, collection, resources)

@@ -34,12 +34,13 @@ def write(
     collection: Collection,
     res: Resources,
 ) -> Document:
-    """Insert a document or replace it. Raises Conflict where it or its collection's words changed since `known` and
-    `collection` were read."""
+    """Insert a document or replace it. Raises Conflict where it, or its collection's model or words changed since
+    `known` and `collection` were read."""
     plan = _planned(embedded, known, collection, res)
     tokenized.prepare((embedded.chunks[n].text for n in plan.new), collection.words)
     with res.database.write() as connection:
         collections.hold(connection, collection.id)
+        collections.require_space(connection, collection)  # its partition may be gone; below is what can be relied on
         document_id, state = _write_document(connection, source, known, collection)
         documents.delete_chunks(connection, collection.id, plan.gone)
         documents.move_chunks(connection, collection.id, plan.kept)
@@ -48,6 +49,7 @@ def write(
             fresh = {i: embedded.chunks[n].text for i, n in zip(ids, plan.new, strict=True)}
             _index(connection, collection.id, tokenized, fresh)
         collections.bump(connection, collection.id)
+        collections.require_space(connection, collection)
         lexicon.require(connection, collection.id, collection.words)
         postings.bury(connection, collection.id, plan.gone)
         return documents.get(connection, document_id)

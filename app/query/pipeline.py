@@ -6,15 +6,17 @@ from uuid import uuid4
 
 from app.db import collections
 from app.db.pool import Db
-from app.errors import CacheUnavailable
+from app.errors import CacheUnavailable, Conflict
 from app.query import cache, cite, expand, explain, fuse, head, ledger, pick, qa, quote, recall, refuse, rerank
 from app.query.head import Head
 from app.query.ledger import Found
 from app.query.quote import Evidence
 from app.query.timing import Timings
-from app.query.understand import check, tokenized, understand
+from app.query.understand import OtherModelError, check, tokenized, understand
 from app.records import Answer, Asked, Candidates, Collection, QaPair, Question, SearchResult
 from app.resources import Resources
+
+_ATTEMPTS = 10  # replicas that lag behind each other may show a change of model several times
 
 
 def search(question: Question, resources: Resources) -> SearchResult:
@@ -62,13 +64,13 @@ def answer(question: Question, resources: Resources) -> Answer:
             found.hits, found.spans, found.candidates.recalled.statistics, found.asked.collection.words
         )
     made = ledger.record_answer(_answer(found, evidence, degraded, timings), found, resources)
-    cache.write(made, question, collection, resources)
+    cache.write(made, question, found.asked.collection, resources)
     return made
 
 
 def find(asked: Asked, resources: Resources, timings: Timings) -> Found:
     """Recall, fuse, rerank, pick and expand. All is read in one snapshot, over before a reranker takes its time."""
-    asked, candidates, best = resources.database.read_anywhere(lambda s: _fused(asked, s, resources, timings))
+    asked, candidates, best = _of_one_space(asked, resources, timings)
     with timings("rerank"):
         candidates, away = rerank.reorder(candidates, best, asked, resources)
     with timings("pick"):
@@ -76,6 +78,18 @@ def find(asked: Asked, resources: Resources, timings: Timings) -> Found:
         grown = expand.passages(picked, best.windows, asked.question.ranking.expand_tokens)
     asked = replace(asked, degraded=asked.degraded + away)
     return Found(asked, candidates, picked.hits, grown, best.spans, best.matches)
+
+
+def _of_one_space(asked: Asked, resources: Resources, timings: Timings) -> tuple[Asked, Candidates, Head]:
+    """What a snapshot holds for a question. Where its collection was given another model since the question was
+    understood, it is understood anew."""
+    for _ in range(_ATTEMPTS):
+        try:
+            return resources.database.read_anywhere(partial(_fused, asked, resources=resources, timings=timings))
+        except OtherModelError as e:
+            with timings("understand"):
+                asked = understand(asked.question, e.collection, resources)
+    raise Conflict("the model of the collection changed again and again; try again")
 
 
 def _fused(asked: Asked, snapshot: Db, resources: Resources, timings: Timings) -> tuple[Asked, Candidates, Head]:

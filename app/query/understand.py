@@ -35,14 +35,25 @@ def understand(question: Question, collection: Collection, resources: Resources)
     return Asked(question, collection, (), vector, () if vector is not None else ("vector",))
 
 
+class OtherModelError(Exception):
+    """The collection was given another model after the question's vector was made: one of its own is needed."""
+
+    def __init__(self, collection: Collection) -> None:
+        super().__init__(f"{collection.name} has another model by now")
+        self.collection = collection
+
+
 def tokenized(asked: Asked, snapshot: Db) -> Asked:
     """The question with its tokens, by the words that the index of this very snapshot was made with.
 
-    Raises CollectionNotFound where its collection was deleted, also where another has its name by now.
+    Raises CollectionNotFound where its collection was deleted, also where another has its name by now, and
+    OtherModelError where the question's vector is none of the snapshot's space.
     """
     now = collections.get(snapshot, asked.collection.name)
     if now.id != asked.collection.id:
         raise CollectionNotFound("the collection was deleted meanwhile")
+    if now.space.id != asked.collection.space.id:
+        raise OtherModelError(now)
     collection = replace(asked.collection, revision=now.revision, words=now.words)
     return replace(asked, collection=collection, tokens=tuple(tokens(asked.question.text, now.words)))
 

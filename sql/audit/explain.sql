@@ -59,6 +59,7 @@ SELECT q.question, q.id, q.kind, to_char(q.at, 'YYYY-MM-DD HH24:MI:SS TZ') AS "w
        CASE WHEN q.revision = c.revision THEN format('%s, still the collection''s', q.revision)
             ELSE format('%s then, %s now', q.revision, c.revision) END AS revision,
        coalesce((SELECT format('%s %s, %s dimensions (space %s)', s.backend, s.model, s.dim, s.id)
+                        || CASE WHEN s.id <> c.space_id THEN '; the collection has another model since' ELSE '' END
                  FROM embedding_space s WHERE s.id = q.space_id), 'none: ranked without vectors') AS vectors,
        q.vector_scan AS "vector scan",
        (SELECT string_agg(p.key || '=' || p.value, ' ' ORDER BY p.key) FROM jsonb_each_text(q.parameters) p)
@@ -197,6 +198,8 @@ SELECT CASE WHEN bool_or(v.verdict = 'DIFFERS')
         FROM query_log q JOIN collection c ON c.id = q.collection_id WHERE q.id = :'query') AS statistics,
        max(v.not_comparable) FILTER (WHERE v.verdict <> 'taken as stored') AS lost,
        coalesce(max(v.not_comparable) FILTER (WHERE v.verdict <> 'taken as stored'), 0) > 0 AS has_lost,
+       EXISTS (SELECT FROM query_log q JOIN collection c ON c.id = q.collection_id
+               WHERE q.id = :'query' AND q.space_id <> c.space_id) AS has_other_model,
        string_agg(v.score, ', ') FILTER (WHERE v.verdict = 'taken as stored') AS stored,
        bool_or(v.verdict = 'taken as stored') AS has_stored
 FROM jsonb_to_recordset(:'verdict') AS v(score text, not_comparable bigint, verdict text) \gset
@@ -204,6 +207,9 @@ FROM jsonb_to_recordset(:'verdict') AS v(score text, not_comparable bigint, verd
 \echo :conclusion, :statistics
 \if :has_stored
     \echo Taken as stored, since SQL has neither tokenizer nor model: :stored
+\endif
+\if :has_other_model
+    \echo The collection has another model since: cosines of its old vectors cannot be recomputed once those are removed.
 \endif
 \if :has_lost
     \echo :lost of the candidates could not be recomputed: a chunk, its vector or its postings are no longer there.

@@ -100,12 +100,32 @@ broken (invariant, collection_id, place) AS (
     WHERE e.chunk_id IS NULL
 
     UNION ALL
-    -- Left over from another model; no search compares it. Delete the row. (A space that is being built may have some.)
+    -- Left over from a model that was replaced, or from a change of model that was given up; no search compares it. Run
+    -- `ragledger reembed --abandon`, which removes it. (A change that is under way has vectors in its space by right.)
     SELECT 'vector-in-other-space', v.collection_id, format('%s %s in space %s', v.kind, v.id, v.space_id)
     FROM vector v
          JOIN collection c ON c.id = v.collection_id
          LEFT JOIN embedding_space s ON s.id = v.space_id
-    WHERE v.space_id <> c.space_id AND s.state IS DISTINCT FROM 'building'
+    WHERE v.space_id <> c.space_id AND s.state IS DISTINCT FROM 'retired'
+      AND NOT EXISTS (SELECT FROM reembedding r WHERE r.collection_id = v.collection_id AND r.space_id = v.space_id)
+
+    UNION ALL
+    -- No collection has this model any more, but its vectors still take up space: a long transaction kept them from
+    -- being dropped. Run `ragledger reembed --abandon`.
+    SELECT 'retired-space-kept', NULL::bigint, format('%s of space %s', t.name, s.id)
+    FROM embedding_space s
+         CROSS JOIN (VALUES ('embedding'), ('span_embedding'), ('qa_embedding')) AS t(name)
+    WHERE s.state = 'retired'
+      AND EXISTS (
+          SELECT FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+          WHERE i.inhparent = t.name::regclass
+            AND pg_get_expr(c.relpartbound, c.oid) = format('FOR VALUES IN (''%s'')', s.id))
+
+    UNION ALL
+    -- A change of model leads nowhere: its space is retired. Run `ragledger reembed --abandon`, and begin it again.
+    SELECT 'reembedding-space', r.collection_id, format('space %s is %s', s.id, s.state)
+    FROM reembedding r JOIN embedding_space s ON s.id = r.space_id
+    WHERE s.state = 'retired'
 
     UNION ALL
     -- The partition's check was dropped; comparing fails at such a row. Delete the document and ingest it again.

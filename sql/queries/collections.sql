@@ -4,6 +4,15 @@ SELECT c.id, c.name, c.settings, c.revision, s.id, s.backend, s.model, s.dim, s.
 FROM collection c JOIN embedding_space s ON s.id = c.space_id
 WHERE c.name = %(name)s;
 
+-- name: by_id
+SELECT c.id, c.name, c.settings, c.revision, s.id, s.backend, s.model, s.dim, s.query_prefix, s.passage_prefix,
+       c.cache_scope, c.word_list, s.fingerprint
+FROM collection c JOIN embedding_space s ON s.id = c.space_id
+WHERE c.id = %(collection_id)s;
+
+-- name: space
+SELECT space_id FROM collection WHERE id = %(collection_id)s;
+
 -- name: names
 SELECT c.name, c.revision, count(d.id)
 FROM collection c LEFT JOIN document d ON d.collection_id = c.id

@@ -1,9 +1,10 @@
 -- name: find
--- Every HNSW index of a space's partition, the newest first. An invalid one is what a failed or running build left.
+-- Every HNSW index of a space's partition, the newest first; none where it was dropped. An invalid one is what a failed
+-- or running build left.
 SELECT c.relname, i.indisvalid, format_type(a.atttypid, a.atttypmod), pg_relation_size(c.oid)
 FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am m ON m.oid = c.relam
                 JOIN pg_attribute a ON a.attrelid = i.indexrelid AND a.attnum = 1
-WHERE i.indrelid = %(partition)s::regclass AND m.amname = 'hnsw'
+WHERE i.indrelid = to_regclass(%(partition)s) AND m.amname = 'hnsw'
 ORDER BY i.indexrelid DESC;
 
 -- name: count
@@ -30,4 +31,4 @@ SET max_parallel_maintenance_workers = 0;
 
 -- name: progress
 SELECT phase, tuples_done, greatest(tuples_total, tuples_done)
-FROM pg_stat_progress_create_index WHERE relid = %(partition)s::regclass;
+FROM pg_stat_progress_create_index WHERE relid = to_regclass(%(partition)s);

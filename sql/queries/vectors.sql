@@ -96,3 +96,26 @@ FROM span s LEFT JOIN span_embedding e ON e.space_id = %(space_id)s AND e.collec
                                       AND e.chunk_id = s.chunk_id AND e.ordinal = s.ordinal
 WHERE s.collection_id = %(collection_id)s AND s.chunk_id = ANY(%(chunk_ids)s)
 ORDER BY s.chunk_id, s.ordinal;
+
+-- name: remove_of_chunks
+-- In one space: of chunks and of their spans.
+WITH spans AS (
+    DELETE FROM span_embedding
+    WHERE space_id = %(space_id)s AND collection_id = %(collection_id)s AND chunk_id = ANY(%(chunk_ids)s))
+DELETE FROM embedding
+WHERE space_id = %(space_id)s AND collection_id = %(collection_id)s AND chunk_id = ANY(%(chunk_ids)s);
+
+-- name: some_chunks
+-- Chunks of a collection that have a vector in a space, of their own or of a span.
+(SELECT chunk_id FROM embedding WHERE space_id = %(space_id)s AND collection_id = %(collection_id)s LIMIT %(limit)s)
+UNION
+(SELECT chunk_id FROM span_embedding WHERE space_id = %(space_id)s AND collection_id = %(collection_id)s LIMIT %(limit)s);
+
+-- name: other_spaces
+-- Spaces in which a collection has vectors, besides its own and the one that it is to get.
+SELECT s.id FROM embedding_space s JOIN collection c ON c.id = %(collection_id)s
+WHERE s.state <> 'retired' AND s.id <> c.space_id
+  AND NOT EXISTS (SELECT FROM reembedding r WHERE r.collection_id = c.id AND r.space_id = s.id)
+  AND (EXISTS (SELECT FROM embedding e WHERE e.space_id = s.id AND e.collection_id = %(collection_id)s)
+       OR EXISTS (SELECT FROM span_embedding e WHERE e.space_id = s.id AND e.collection_id = %(collection_id)s))
+ORDER BY s.id;

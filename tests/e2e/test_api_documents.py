@@ -1,6 +1,12 @@
 """Documents and collections over HTTP."""
 
+from dataclasses import replace
+
 from api_client import Api
+
+from app.db import collections, reembeddings, spaces
+from app.records import ModelIdentity, Space
+from app.resources import Resources
 
 TRAVEL = "# Travel\n\nTrains are booked in second class.\n\n# 出差\n\n出差可以坐高铁二等座,不可以坐商务舱。\n"
 MARKDOWN = "text/markdown"
@@ -87,6 +93,23 @@ def test_files_are_uploaded_each_with_its_own_outcome(api: Api) -> None:
     assert "photo.txt" in none.json()["errors"][0]["message"]
     assert "empty.md" in none.json()["errors"][1]["message"]
     assert api.search("会议", collection="手册")["hits"][0]["source"] == "notes.txt"
+
+
+def test_a_change_of_a_collections_model_is_shown(api: Api, resources: Resources) -> None:
+    api.add("travel.md", TRAVEL, collection="k")
+    assert api("GET", "/collections/k").json()["model_change"] is None
+    identity = ModelIdentity("ollama", "bge-m3", 1_024, "", "")
+    with resources.database.write() as connection:
+        collection = collections.get(connection, "k")
+        space = spaces.ensure(connection, Space(0, identity), state="building")
+        reembeddings.begin(connection, replace(collection, space=space))
+    change = api("GET", "/collections/k").json()["model_change"]
+    assert (change["model"]["model"], change["model"]["dim"]) == ("bge-m3", 1_024)
+    assert (change["embedded"], change["chunks"]) == (
+        0,
+        api("GET", "/documents?collection=k").json()["documents"][0]["chunks"],
+    )
+    assert api("GET", "/collections/k").json()["model"]["dim"] == 384
 
 
 def test_collections_are_listed_shown_and_deleted_whatever_their_names(api: Api) -> None:

@@ -100,6 +100,27 @@ def test_psql_opens_the_database_and_its_audits_agree(cli: Cli, notes: Path) -> 
     assert "agree to 1e-5" in cli("psql", "-X", "-f", ROOT / "sql" / "audit" / "explain.sql")
 
 
+def test_a_change_of_model_is_estimated_refused_and_given_up(cli: Cli, notes: Path) -> None:
+    cli("ingest", notes, "--collection", "k")
+    of_k = ("reembed", "--collection", "k")
+    estimated = cli(*of_k, "--dry-run")
+    for part in ("k: 2 chunks", "384 dimensions", "a sample of 2 chunks", "MB", "nothing was changed"):
+        assert part in estimated
+    assert "intfloat/multilingual-e5-small centred (builtin, 384 dimensions) already" in cli(*of_k)
+    assert "no change of its model is under way" in cli(*of_k, "--abandon")
+    assert "nowhere" in cli("reembed", "--collection", "nowhere", status=1)
+    for options, said in (
+        (("--dimension", "128"), "has dim 384"),
+        (("--query-prefix", "ask: "), "has query_prefix 'query: '"),
+        (("--min-ndcg-ratio", "1"), "needs --golden"),
+        (("--abandon", "--model", "bge-m3"), "--collection alone"),
+    ):
+        assert said in cli(*of_k, *options, status=2)
+    assert "EMBED_MODEL" in cli(*of_k, "--backend", "ollama", status=1)
+    assert "EMBED_BACKEND" in cli(*of_k, "--backend", "nobody", status=1)
+    assert "384" in cli("psql", "-X", "-Atc", "SELECT DISTINCT vector_dims(embedding) FROM embedding")
+
+
 def test_a_data_set_of_ones_own_is_measured(cli: Cli, tmp_path: Path) -> None:
     lines = {"d1": "The copper kettle holds 12 litres.", "d2": "Employees have 25 days of leave.", "d3": "铜壶很旧。"}
     corpus = [json.dumps({"_id": key, "text": text}) for key, text in lines.items()]

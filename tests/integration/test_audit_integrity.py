@@ -31,6 +31,10 @@ CURRENT = (
     "UPDATE query_log q SET revision = c.revision, lexical = ragledger_audit.bm25_lexical(c.id, tokens),"
     " at = now() + interval '1 hour' FROM collection c WHERE question LIKE '%grinder%';"
 )
+RETIRED_SPACE = (
+    "INSERT INTO embedding_space (id, backend, model, dim, query_prefix, passage_prefix, state)"
+    " OVERRIDING SYSTEM VALUE VALUES (9, '', '', 2, '', '', 'retired');"
+)
 
 # what breaks an invariant, and nothing but this one
 BREAKS = [
@@ -57,6 +61,14 @@ BREAKS = [
         "INSERT INTO embedding (space_id, collection_id, chunk_id, embedding)"
         " SELECT 9, collection_id, chunk_id, embedding FROM embedding"
         f" WHERE chunk_id = {FIRST_CHUNK}",
+    ),
+    (
+        "retired-space-kept",
+        f"{RETIRED_SPACE} CREATE TABLE span_embedding_s9 PARTITION OF span_embedding FOR VALUES IN (9)",
+    ),
+    (
+        "reembedding-space",
+        f"{RETIRED_SPACE} INSERT INTO reembedding (collection_id, space_id) SELECT id, 9 FROM collection",
     ),
     (
         "vector-dimension",
