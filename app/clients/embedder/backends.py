@@ -75,6 +75,8 @@ class Backends:
     def _dimension_at(self, name: str, model: str) -> int:
         if name in servers.NAMES:
             return self._servers.dimension(name, model)
+        if name == "sentence-transformers":
+            return self._sentence_transformers(ModelIdentity(name, model, 0, "", "")).embed_passages(["?"]).shape[1]
         raise EmbedderUnavailable(f"there is no backend {name}")
 
     def _fallbacks(self, identity: ModelIdentity) -> list[str]:
