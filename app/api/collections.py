@@ -1,6 +1,5 @@
 """`/collections`."""
 
-from functools import partial
 from http import HTTPStatus
 
 from flask import Response
@@ -10,7 +9,9 @@ from app.api.context import resources
 from app.api.models import CollectionPath
 from app.api.problems import documented
 from app.api.replies import CollectionReply, CollectionsReply, CollectionSummary, no_content, reply
-from app.db import collections
+from app.db import collections, pending
+from app.db.pool import Db
+from app.records import Collection
 
 blueprint = openapi.blueprint("collections", __name__)
 
@@ -28,8 +29,12 @@ def listed() -> Response:
 @blueprint.get("/collections/<path:name>", responses={HTTPStatus.OK: CollectionReply, **_MISSING})
 def get(path: CollectionPath) -> Response:
     """One collection with its settings."""
-    found = resources().database.read_anywhere(partial(collections.get, name=path.name))
-    return reply(CollectionReply.of(found))
+
+    def read(connection: Db) -> tuple[Collection, int]:
+        collection = collections.get(connection, path.name)
+        return collection, pending.count(connection, collection.id)
+
+    return reply(CollectionReply.of(*resources().database.read_anywhere(read)))
 
 
 @blueprint.delete("/collections/<path:name>", responses={HTTPStatus.NO_CONTENT: None, **_MISSING})

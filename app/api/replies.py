@@ -1,5 +1,6 @@
 """What callers get: the records of the domain as JSON, in UTF-8, described for the OpenAPI document."""
 
+from dataclasses import asdict
 from datetime import datetime
 from http import HTTPStatus
 from typing import Any, Literal
@@ -8,7 +9,10 @@ from uuid import UUID
 from flask import Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.records import Chunk, Collection, DocumentState
+from app.api.problems import slug_of
+from app.records import Chunk, Collection, DocumentState, Ingested, Outcome, PendingDocument
+
+_WAITS = "no embedder answers; it is kept, and found as soon as one does"
 
 
 class Reply(BaseModel):
@@ -34,12 +38,18 @@ class DocumentOutcome(Reply):
     """What became of one document."""
 
     source: str
-    outcome: Literal["added", "updated", "unchanged", "failed"]
+    outcome: Outcome
     document_id: int | None = None
     version: int | None = None
     chunks: int = 0
     chunks_reused: int = Field(0, description="Chunks of equal text, whose vectors were kept")
-    reason: str = Field("", description="Why it failed")
+    reason: str = Field("", description="Why it failed, or waits")
+
+    @classmethod
+    def of(cls, outcome: Ingested) -> "DocumentOutcome":
+        """What ingest returned. Why an embedder does not answer stays in the log: it names hosts."""
+        made = cls.model_validate(outcome)
+        return made.model_copy(update={"reason": _WAITS}) if outcome.outcome == "pending" else made
 
 
 class UploadReply(Reply):
@@ -69,6 +79,31 @@ class DocumentsReply(Reply):
     """A page of documents. `next_after` is the `after` of the next page, null on the last."""
 
     documents: list[DocumentReply]
+    next_after: int | None
+
+
+class PendingReply(Reply):
+    """A version of a document that waits for an embedder: no search finds it, and what it is to replace stays."""
+
+    id: int
+    source: str
+    title: str
+    media_type: str
+    problem: str = Field(description="What the last attempt ended with", examples=["embedder-unavailable"])
+    attempts: int
+    created_at: datetime
+    updated_at: datetime
+
+    @classmethod
+    def of(cls, waiting: PendingDocument) -> "PendingReply":
+        """A kept document."""
+        return cls(**{**asdict(waiting), "problem": slug_of(waiting.error)})
+
+
+class PendingsReply(Reply):
+    """A page of waiting documents. `next_after` is the `after` of the next page, null on the last."""
+
+    pending: list[PendingReply]
     next_after: int | None
 
 
@@ -136,13 +171,16 @@ class CollectionReply(Reply):
     revision: int
     splitting: SplittingReply
     model: ModelReply
+    pending: int = Field(description="Documents that wait for an embedder and are not found yet")
 
     @classmethod
-    def of(cls, collection: Collection) -> "CollectionReply":
+    def of(cls, collection: Collection, pending: int) -> "CollectionReply":
         """A stored collection."""
         splitting = SplittingReply.model_validate(collection.splitting)
         model = ModelReply.model_validate(collection.space.identity)
-        return cls(name=collection.name, revision=collection.revision, splitting=splitting, model=model)
+        return cls(
+            name=collection.name, revision=collection.revision, splitting=splitting, model=model, pending=pending
+        )
 
 
 # --- the ledger ---------------------------------------------------------------------------------------------------
