@@ -47,9 +47,10 @@ def ingest(paths: tuple[Path, ...], collection: str | None, pending: bool, every
     with opened(settings) as resources:
         names = _awaiting(resources) if every else [name]
         results = {n: _ingested(found, n, resources) for n in names}
+    nothing = "nothing waits" if pending else "no file found"
     for n, outcomes in results.items():
         said = {"collection": n, "documents": [asdict(outcome) for outcome in outcomes]}
-        click.echo(json.dumps(said, ensure_ascii=False) if as_json else summary(n, outcomes))
+        click.echo(json.dumps(said, ensure_ascii=False) if as_json else summary(n, outcomes, nothing))
     kinds = {outcome.outcome for outcomes in results.values() for outcome in outcomes}
     sys.exit(1 if "failed" in kinds else PENDING_EXIT if "pending" in kinds else 0)
 
@@ -101,13 +102,13 @@ def with_progress(found: Sequence[tuple[Path, str]], name: str, resources: Resou
     return outcomes
 
 
-def summary(name: str, outcomes: Sequence[Ingested]) -> str:
+def summary(name: str, outcomes: Sequence[Ingested], nothing: str = "no file found") -> str:
     """What happened, the reason of each failure, and why documents wait."""
     counts = Counter(outcome.outcome for outcome in outcomes)
     chunks = sum(outcome.chunks for outcome in outcomes)
     reused = sum(outcome.chunks_reused for outcome in outcomes)
     parts = [f"{counts[kind]} {kind}" for kind in KINDS if counts[kind]]
-    lines = [f"{name}: {', '.join(parts) or 'no file found'}; {chunks} chunks written, {reused} vectors reused"]
+    lines = [f"{name}: {', '.join(parts) or nothing}; {chunks} chunks written, {reused} vectors reused"]
     lines += [f"  failed: {o.source}: {_reason(o)}" for o in outcomes if o.outcome == "failed"]
     reasons = Counter(outcome.reason for outcome in outcomes if outcome.outcome == "pending")
     lines += [f"  pending, not found yet: {n} wait for an embedder: {reason}" for reason, n in reasons.items()]

@@ -1,4 +1,4 @@
-"""The cache of answers and question vectors in Redis or Valkey. Its absence is never an error: the caller goes on without it."""
+"""The cache of answers and question vectors, in Redis or Valkey. Its absence is no error: callers go on without it."""
 
 import logging
 import time
