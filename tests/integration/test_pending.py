@@ -257,7 +257,7 @@ def test_a_source_that_goes_back_while_its_new_version_is_embedded_stays_as_it_i
 
 
 def test_a_version_that_came_while_an_equal_one_was_found_stored_is_kept(
-    resources: Resources, embedder: Embedder, embedder_here: Switch, monkeypatch: pytest.MonkeyPatch
+    resources: Resources, embedder_here: Switch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What waited is stored already by then; a newer one must not go with it."""
     ingested(resources, OLD)

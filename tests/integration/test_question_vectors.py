@@ -1,7 +1,6 @@
 """Vectors of questions kept in Redis: bit for bit what was computed, of one space, and nothing without it."""
 
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from uuid import uuid4
 
@@ -22,12 +21,12 @@ from tests.embedders import Away, Watched, put
 
 
 @pytest.fixture
-def caching(resources: Resources) -> Iterator[Resources]:
+def caching(resources: Resources) -> Resources:
     """A collection k with a document, and a cache of question vectors."""
     made = replace(resources, settings=resources.settings.model_copy(update={"question_cache_seconds": 60}))
     vars(made)["backends"] = resources.backends
     ingest.ingest(Source("kettle.txt", "Kettle", "text/plain", "The copper kettle holds 12 litres."), "k", made)
-    yield made
+    return made
 
 
 @pytest.fixture
@@ -99,7 +98,7 @@ def test_a_vector_is_never_used_in_another_space(
     vector_of(question, caching)
     put(caching, Away(embedder.identity))
     with caching.database.write() as connection:
-        connection.execute(f"UPDATE embedding_space SET {change}")  # type: ignore[arg-type]  # noqa: S608
+        connection.execute(f"UPDATE embedding_space SET {change}")  # noqa: S608
     assert vector_of(question, caching) is None
 
 
@@ -139,7 +138,8 @@ def test_without_redis_a_question_is_embedded_and_nothing_is_said(
     assert watched.asked == [question] * 5
 
 
-def test_a_setting_of_zero_keeps_nothing(caching: Resources, resources: Resources, embedder: Embedder) -> None:
+@pytest.mark.usefixtures("caching")
+def test_a_setting_of_zero_keeps_nothing(resources: Resources, embedder: Embedder) -> None:
     watched = Watched(embedder)
     put(resources, watched)
     assert resources.settings.question_cache_seconds == 0
