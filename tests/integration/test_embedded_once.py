@@ -46,6 +46,35 @@ def test_a_chunk_that_another_document_has_is_not_embedded_again(resources: Reso
     assert (again.outcome, again.chunks_reused, watched.asked) == ("added", 1, [])
 
 
+def test_a_chunk_that_another_collection_of_the_space_has_is_not_embedded_again(
+    resources: Resources, embedder: Embedder
+) -> None:
+    watched = opened(resources, embedder)
+    pipeline.ingest(Source("a.md", "A", "text/markdown", PARAGRAPH), "k", resources)
+    pipeline.open_collection("other", resources)
+    watched.asked.clear()
+    again = pipeline.ingest(Source("b.md", "B", "text/markdown", PARAGRAPH), "other", resources)
+    assert watched.asked == []
+    assert (again.outcome, again.chunks_reused) == ("added", 0)  # what another collection holds is not told
+    with resources.database.read() as connection:
+        for table in ("embedding", "span_embedding"):
+            rows = connection.execute(
+                f"SELECT count(DISTINCT collection_id), count(DISTINCT embedding::text) * 2 = count(*) FROM {table}"  # noqa: S608
+            ).fetchone()
+            assert rows == (2, True)
+
+
+def test_no_vector_is_taken_from_another_space(resources: Resources, embedder: Embedder) -> None:
+    watched = opened(resources, embedder)
+    pipeline.ingest(Source("a.md", "A", "text/markdown", PARAGRAPH), "k", resources)
+    with resources.database.write() as connection:
+        connection.execute("UPDATE embedding_space SET model = 'another of as many dimensions'")
+    pipeline.open_collection("other", resources)
+    watched.asked.clear()
+    pipeline.ingest(Source("b.md", "B", "text/markdown", PARAGRAPH), "other", resources)
+    assert PARAGRAPH in watched.asked
+
+
 def test_small_files_are_embedded_together_and_have_the_vectors_of_each_alone(
     resources: Resources, embedder: Embedder, tmp_path: Path
 ) -> None:
