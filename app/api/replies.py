@@ -1,6 +1,5 @@
 """What callers get: the records of the domain as JSON, in UTF-8, described for the OpenAPI document."""
 
-from dataclasses import asdict
 from datetime import datetime
 from http import HTTPStatus
 from typing import Any, Literal
@@ -9,8 +8,7 @@ from uuid import UUID
 from flask import Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.api.problems import slug_of
-from app.records import Chunk, Collection, DocumentState, Ingested, Outcome, PendingDocument
+from app.records import Chunk, Collection, DocumentState, Ingested, Outcome
 
 _WAITS = "no embedder answers; it is kept, and found as soon as one does"
 
@@ -79,31 +77,6 @@ class DocumentsReply(Reply):
     """A page of documents. `next_after` is the `after` of the next page, null on the last."""
 
     documents: list[DocumentReply]
-    next_after: int | None
-
-
-class PendingReply(Reply):
-    """A version of a document that waits for an embedder: no search finds it, and what it is to replace stays."""
-
-    id: int
-    source: str
-    title: str
-    media_type: str
-    problem: str = Field(description="What the last attempt ended with", examples=["embedder-unavailable"])
-    attempts: int
-    created_at: datetime
-    updated_at: datetime
-
-    @classmethod
-    def of(cls, waiting: PendingDocument) -> "PendingReply":
-        """A kept document."""
-        return cls(**{**asdict(waiting), "problem": slug_of(waiting.error)})
-
-
-class PendingsReply(Reply):
-    """A page of waiting documents. `next_after` is the `after` of the next page, null on the last."""
-
-    pending: list[PendingReply]
     next_after: int | None
 
 
