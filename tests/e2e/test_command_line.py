@@ -107,8 +107,8 @@ def test_files_wait_for_an_embedder_with_exit_code_3(cli: Cli, notes: Path) -> N
     cli("ingest", notes / "kettle.md", "--collection", "k", status=3)
     other = json.loads(cli("ingest", "--pending", "--all", "--json", status=3).splitlines()[0])
     assert {document["outcome"] for document in other["documents"]} == {"pending"}
-    rows = cli("psql", "-X", "-Atc", "SELECT source || ' ' || left(content, 5) FROM pending_document ORDER BY source")
-    assert rows.splitlines() == ["kettle.md A new", "水壶.md # 水壶"]
+    rows = cli("psql", "-X", "-Atc", "SELECT source || ' ' || left(content, 4) FROM pending_document ORDER BY source")
+    assert rows.splitlines() == ["kettle.md A ne", "水壶.md # 水壶"]
 
 
 def test_documents_that_waited_are_embedded_by_the_next_run(cli: Cli, notes: Path) -> None:
