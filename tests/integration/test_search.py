@@ -196,7 +196,7 @@ def test_a_collection_whose_embedder_is_away_is_searched_by_bm25_and_the_ledger_
     with filled.database.read() as connection:
         rows = connection.execute(
             "SELECT q.kind, q.degraded, q.vector_scan, count(h.cosine)"
-            " FROM query_log q JOIN query_hit h ON h.query_id = q.id WHERE q.id = ANY(%s) GROUP BY q.id ORDER BY 1",
+            " FROM query_log q JOIN query_hit h ON h.query_id = q.id WHERE q.id = ANY(%s) GROUP BY 1, 2, 3 ORDER BY 1",
             ([found.query_id, answer.query_id],),
         ).fetchall()
     assert rows == [("ask", ["vector"], "none", 0), ("search", ["vector"], "none", 0)]
