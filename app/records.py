@@ -20,6 +20,7 @@ Vector = NDArray[np.float32]  # (dim,), unit length
 
 SplitterName = Literal["fixed", "sentence", "semantic"]
 DocumentState = Literal["active", "disabled"]
+Outcome = Literal["added", "updated", "unchanged", "pending", "failed"]
 CollapseReason = Literal["equal text", "near duplicate", "part of its passage"]
 AnswerSource = Literal["qa", "corpus", "refusal"]
 SpaceState = Literal["building", "active", "retired"]
@@ -144,15 +145,35 @@ class SpanScore:
 
 @dataclass(frozen=True, slots=True)
 class Ingested:
-    """What became of one document. `chunks_reused` kept the vectors of equal text."""
+    """What became of one document. `chunks_reused` kept the vectors of equal text; `pending` waits for an embedder."""
 
     source: str
-    outcome: Literal["added", "updated", "unchanged", "failed"]
+    outcome: Outcome
     document_id: int | None = None
     version: int | None = None
     chunks: int = 0
     chunks_reused: int = 0
     reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PendingDocument:
+    """A version of a document that waits for an embedder, without its content; no search finds it.
+
+    `digest` is of all that came with it. `error` is the kind of the last attempt's error, `reason` its words for the
+    operator.
+    """
+
+    id: int
+    source: str
+    title: str
+    media_type: str
+    digest: str
+    error: str
+    reason: str
+    attempts: int
+    created_at: datetime
+    updated_at: datetime
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,6 +101,7 @@ class Settings(BaseSettings):
     question_max_chars: int = Field(2_000, ge=10, le=100_000, description="Longest question accepted, characters")
 
     answer_cache_seconds: int = Field(3_600, ge=0, description="Life of a cached answer; 0: no cache")
+    question_cache_seconds: int = Field(3_600, ge=0, description="Life of a question's cached vector; 0: no cache")
     redis_timeout_seconds: float = Field(
         0.05, gt=0, le=10, description="Longest wait for Redis before going on without"
     )

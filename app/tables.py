@@ -182,7 +182,8 @@ class Document(SQLModel, table=True):
 class PendingDocument(SQLModel, table=True):
     """A document that is kept until an embedder answers; it takes the place of what the collection has by its source.
 
-    `digest` tells one version from the next, so that a retry never takes away a newer one.
+    `digest` tells one version from the next, so that a retry never takes away a newer one. `error` is the kind of what
+    the last of the `attempts` ended with, `reason` its sentence for the operator: it may name hosts.
     """
 
     __tablename__ = "pending_document"
@@ -198,6 +199,7 @@ class PendingDocument(SQLModel, table=True):
     content: str = _text()
     meta: dict[str, Any] = Field(sa_column=Column("metadata", JSONB, nullable=False, server_default=literal("'{}'")))
     digest: str = _text()
+    error: str = _text()
     reason: str = _text()
     attempts: int = _int(server_default=literal("1"))
     created_at: datetime = _now()

@@ -50,7 +50,8 @@ def home() -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def settings(home: Path, _no_settings_from_outside: None) -> Settings:
-    return Settings(ragledger_home=home)
+    # all tests share one Valkey: a vector that one of them kept would hide from another that its embedder is away
+    return Settings(ragledger_home=home, question_cache_seconds=0)
 
 
 @pytest.fixture(scope="session")

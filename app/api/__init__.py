@@ -6,13 +6,26 @@ from flask import Flask
 from flask_openapi3.models.info import Info
 from flask_openapi3.openapi import OpenAPI
 
-from app.api import ask, collections, documents, health, hooks, lexicon, openapi, problems, qa_pairs, queries, search
+from app.api import (
+    ask,
+    collections,
+    documents,
+    health,
+    hooks,
+    lexicon,
+    openapi,
+    pending,
+    problems,
+    qa_pairs,
+    queries,
+    search,
+)
 from app.api.bodies import JsonRequest
 from app.api.problems import Problem
 from app.ingest.retokenizer import Retokenizer
 from app.resources import Resources
 
-_BLUEPRINTS = (documents, collections, search, ask, qa_pairs, lexicon, queries, health)
+_BLUEPRINTS = (documents, pending, collections, search, ask, qa_pairs, lexicon, queries, health)
 
 
 def create_app(resources: Resources) -> Flask:

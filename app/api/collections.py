@@ -9,7 +9,7 @@ from app.api.context import resources
 from app.api.models import CollectionPath
 from app.api.problems import documented
 from app.api.replies import CollectionReply, CollectionsReply, CollectionSummary, no_content, reply
-from app.db import collections, reembeddings
+from app.db import collections, pending, reembeddings
 from app.db.pool import Db
 from app.records import Collection, ModelChange
 
@@ -30,9 +30,10 @@ def listed() -> Response:
 def get(path: CollectionPath) -> Response:
     """One collection with its settings."""
 
-    def read(connection: Db) -> tuple[Collection, ModelChange | None]:
+    def read(connection: Db) -> tuple[Collection, int, ModelChange | None]:
         collection = collections.get(connection, path.name)
-        return collection, reembeddings.under_way(connection, collection)
+        waiting = pending.count(connection, collection.id)
+        return collection, waiting, reembeddings.under_way(connection, collection)
 
     return reply(CollectionReply.of(*resources().database.read_anywhere(read)))
 

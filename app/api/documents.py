@@ -1,5 +1,6 @@
 """`/documents`: add, list, read, disable, delete. `POST /ingest` is a short name of `POST /documents`."""
 
+from collections.abc import Collection
 from functools import partial
 from http import HTTPStatus
 
@@ -28,11 +29,15 @@ from app.records import Chunk, Document
 
 blueprint = openapi.blueprint("documents", __name__)
 
-_STATUSES = "201: something was added; 200: only updated or unchanged; 207: some files failed; 422: all failed."
+_STATUSES = (
+    "201: something was added; 200: only updated or unchanged; 202: something waits for an embedder and is not found "
+    "yet; 207: some files failed; 422: all failed."
+)
 _BODY = openapi.either_body(blueprint, DocumentBody, Upload)
 _ADDED: ResponseDict = {
     HTTPStatus.OK: openapi.either_reply(blueprint, DocumentOutcome, UploadReply),
     HTTPStatus.CREATED: openapi.either_reply(blueprint, DocumentOutcome, UploadReply),
+    HTTPStatus.ACCEPTED: openapi.either_reply(blueprint, DocumentOutcome, UploadReply),
     HTTPStatus.MULTI_STATUS: UploadReply,
     **documented(HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.UNSUPPORTED_MEDIA_TYPE),
 }
@@ -50,8 +55,7 @@ def add() -> Response:
 
 def _add_text(body: DocumentBody) -> Response:
     outcome = uploads.ingest_text(body.to_source(), body.collection or resources().settings.collection, resources())
-    status = HTTPStatus.CREATED if outcome.outcome == "added" else HTTPStatus.OK
-    return reply(DocumentOutcome.model_validate(outcome), status)
+    return reply(DocumentOutcome.of(outcome), _status({outcome.outcome}))
 
 
 def _add_files(upload: Upload) -> Response:
@@ -60,9 +64,15 @@ def _add_files(upload: Upload) -> Response:
     kinds = {outcome.outcome for outcome in outcomes}
     if kinds == {"failed"}:
         return failed_files(outcomes)
-    status = HTTPStatus.CREATED if "added" in kinds else HTTPStatus.OK
-    status = HTTPStatus.MULTI_STATUS if "failed" in kinds else status
-    return reply(UploadReply(documents=[DocumentOutcome.model_validate(outcome) for outcome in outcomes]), status)
+    return reply(UploadReply(documents=[DocumentOutcome.of(outcome) for outcome in outcomes]), _status(kinds))
+
+
+def _status(kinds: Collection[str]) -> HTTPStatus:
+    if "failed" in kinds:
+        return HTTPStatus.MULTI_STATUS
+    if "pending" in kinds:
+        return HTTPStatus.ACCEPTED
+    return HTTPStatus.CREATED if "added" in kinds else HTTPStatus.OK
 
 
 @blueprint.get("/documents", responses={HTTPStatus.OK: DocumentsReply, **_MISSING})

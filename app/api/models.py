@@ -99,8 +99,15 @@ class DocumentPath(Parameters):
     document_id: Id
 
 
-class Page(Parameters):
+class Named(Parameters):
     collection: Collection = ""
+
+
+class PendingPath(Parameters):
+    pending_id: Id
+
+
+class Page(Named):
     after: int = Field(0, ge=0, le=BIGINT_MAX, description="Id of the last one seen")
     limit: int = Field(100, ge=1, le=500)
 

@@ -109,10 +109,15 @@ def of_validation(error: ValidationError) -> Response:
     return invalid([FieldError(field=_field(e["loc"]), message=e["msg"]) for e in found])
 
 
+def slug_of(error: str) -> str:
+    """The name of an error's class as problems name it."""
+    return "".join(f"-{c.lower()}" if c.isupper() else c for c in error).strip("-")
+
+
 def of_domain(error: RagledgerError) -> Response:
     """An error of the domain; the message is for the user, except where only the operator can help."""
     status = STATUSES[type(error)]
-    slug = "".join(f"-{c.lower()}" if c.isupper() else c for c in type(error).__name__).strip("-")
+    slug = slug_of(type(error).__name__)
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         _LOG.error("http.failed error=%s detail=%s", type(error).__name__, error)
         return _response(slug, status.phrase, status, _TOLD[status])

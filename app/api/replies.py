@@ -8,7 +8,9 @@ from uuid import UUID
 from flask import Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.records import Chunk, Collection, DocumentState, ModelChange
+from app.records import Chunk, Collection, DocumentState, Ingested, ModelChange, Outcome
+
+_WAITS = "no embedder answers; it is kept, and found as soon as one does"
 
 
 class Reply(BaseModel):
@@ -34,12 +36,18 @@ class DocumentOutcome(Reply):
     """What became of one document."""
 
     source: str
-    outcome: Literal["added", "updated", "unchanged", "failed"]
+    outcome: Outcome
     document_id: int | None = None
     version: int | None = None
     chunks: int = 0
     chunks_reused: int = Field(0, description="Chunks of equal text, whose vectors were kept")
-    reason: str = Field("", description="Why it failed")
+    reason: str = Field("", description="Why it failed, or waits")
+
+    @classmethod
+    def of(cls, outcome: Ingested) -> "DocumentOutcome":
+        """What ingest returned. Why an embedder does not answer stays in the log: it names hosts."""
+        made = cls.model_validate(outcome)
+        return made.model_copy(update={"reason": _WAITS}) if outcome.outcome == "pending" else made
 
 
 class UploadReply(Reply):
@@ -144,16 +152,18 @@ class CollectionReply(Reply):
     revision: int
     splitting: SplittingReply
     model: ModelReply
+    pending: int = Field(description="Documents that wait for an embedder and are not found yet")
     model_change: ModelChangeReply | None = Field(description="null: none is under way")
 
     @classmethod
-    def of(cls, collection: Collection, change: ModelChange | None) -> "CollectionReply":
+    def of(cls, collection: Collection, pending: int, change: ModelChange | None) -> "CollectionReply":
         """A stored collection."""
         return cls(
             name=collection.name,
             revision=collection.revision,
             splitting=SplittingReply.model_validate(collection.splitting),
             model=ModelReply.model_validate(collection.space.identity),
+            pending=pending,
             model_change=ModelChangeReply.model_validate(change) if change else None,
         )
 

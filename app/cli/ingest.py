@@ -14,34 +14,66 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from app.cli.index import index_what_is_due
 from app.cli.settings import load
 from app.db import collections
+from app.db import pending as waiting
 from app.ingest import load as files
-from app.ingest import pipeline
-from app.records import Ingested
+from app.ingest import pipeline, retry
+from app.records import Ingested, Outcome, PendingDocument
 from app.resources import Resources, opened
+
+KINDS: tuple[Outcome, ...] = ("added", "updated", "unchanged", "pending", "failed")
+PENDING_EXIT = 3
 
 
 @click.command()
-@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--collection", help="Collection to ingest into; created where it is new.  [default: COLLECTION]")
+@click.option("--pending", is_flag=True, help="No files: only the documents that wait for an embedder.")
+@click.option("--all", "every", is_flag=True, help="With --pending: those of every collection.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the summary.")
-def ingest(paths: tuple[Path, ...], collection: str | None, as_json: bool) -> None:
+def ingest(paths: tuple[Path, ...], collection: str | None, pending: bool, every: bool, as_json: bool) -> None:
     """Ingest Markdown and text files, and folders of them.
 
     The same file again is unchanged; a changed one replaces its chunks. Bad files are listed with their reason, the
-    others go in; the exit code is then 1.
+    others go in; the exit code is then 1. Where no embedder answers, documents are kept and not found yet, and the
+    exit code is 3: the service embeds them as soon as one answers, and so do the next run and --pending.
     """
+    if bool(paths) == pending:
+        raise click.UsageError("name files or folders, or give --pending without any")
+    if every and (collection is not None or not pending):
+        raise click.UsageError("--all goes with --pending and without --collection")
     settings = load()
+    name = settings.collection if collection is None else collection
     found = list(files.discover(paths))
     with opened(settings) as resources:
-        name = settings.collection if collection is None else collection
-        _tell_kept_splitting(name, resources)
-        outcomes = with_progress(found, name, resources)
-        index_what_is_due(name, resources)
-    if as_json:
-        click.echo(json.dumps({"collection": name, "documents": [asdict(o) for o in outcomes]}, ensure_ascii=False))
-    else:
-        click.echo(summary(name, outcomes))
-    sys.exit(1 if any(outcome.outcome == "failed" for outcome in outcomes) else 0)
+        names = _awaiting(resources) if every else [name]
+        results = {n: _ingested(found, n, resources) for n in names}
+    nothing = "nothing waits" if pending else "no file found"
+    for n, outcomes in results.items():
+        said = {"collection": n, "documents": [asdict(outcome) for outcome in outcomes]}
+        click.echo(json.dumps(said, ensure_ascii=False) if as_json else summary(n, outcomes, nothing))
+    kinds = {outcome.outcome for outcomes in results.values() for outcome in outcomes}
+    sys.exit(1 if "failed" in kinds else PENDING_EXIT if "pending" in kinds else 0)
+
+
+def _ingested(found: Sequence[tuple[Path, str]], name: str, resources: Resources) -> list[Ingested]:
+    """The outcome of each file, then what became of the other documents that waited in the collection."""
+    _tell_kept_splitting(name, resources)
+    outcomes = {outcome.source: outcome for outcome in with_progress(found, name, resources)}
+    if name in _awaiting(resources):
+        outcomes |= {outcome.source: outcome for outcome in retry.retry(name, resources)}
+        outcomes = {w.source: Ingested(w.source, "pending", reason=w.reason) for w in _due(name, resources)} | outcomes
+    index_what_is_due(name, resources)
+    return list(outcomes.values())
+
+
+def _awaiting(resources: Resources) -> list[str]:
+    with resources.database.read() as connection:
+        return waiting.collections(connection)
+
+
+def _due(name: str, resources: Resources) -> list[PendingDocument]:
+    with resources.database.read() as connection:
+        return waiting.due(connection, collections.get(connection, name).id, every=True)
 
 
 def _tell_kept_splitting(name: str, resources: Resources) -> None:
@@ -70,14 +102,16 @@ def with_progress(found: Sequence[tuple[Path, str]], name: str, resources: Resou
     return outcomes
 
 
-def summary(name: str, outcomes: Sequence[Ingested]) -> str:
-    """What happened, and the reason of each failure."""
+def summary(name: str, outcomes: Sequence[Ingested], nothing: str = "no file found") -> str:
+    """What happened, the reason of each failure, and why documents wait."""
     counts = Counter(outcome.outcome for outcome in outcomes)
     chunks = sum(outcome.chunks for outcome in outcomes)
     reused = sum(outcome.chunks_reused for outcome in outcomes)
-    parts = [f"{counts[kind]} {kind}" for kind in ("added", "updated", "unchanged", "failed") if counts[kind]]
-    lines = [f"{name}: {', '.join(parts) or 'no file found'}; {chunks} chunks written, {reused} vectors reused"]
+    parts = [f"{counts[kind]} {kind}" for kind in KINDS if counts[kind]]
+    lines = [f"{name}: {', '.join(parts) or nothing}; {chunks} chunks written, {reused} vectors reused"]
     lines += [f"  failed: {o.source}: {_reason(o)}" for o in outcomes if o.outcome == "failed"]
+    reasons = Counter(outcome.reason for outcome in outcomes if outcome.outcome == "pending")
+    lines += [f"  pending, not found yet: {n} wait for an embedder: {reason}" for reason, n in reasons.items()]
     return "\n".join(lines)
 
 

@@ -15,6 +15,7 @@ from app.api.context import retokenizer_of
 from app.cli.settings import load
 from app.errors import RagledgerError
 from app.ingest.retokenizer import Retokenizer
+from app.ingest.retrier import Retrier
 from app.settings import Settings
 
 _LOG = logging.getLogger(__name__)
@@ -57,6 +58,7 @@ class _Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
         self._bind = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         self._resources: resources.Resources | None = None
         self._retokenizer: Retokenizer | None = None
+        self._retrier: Retrier | None = None
         super().__init__()
 
     def load_config(self) -> None:
@@ -89,10 +91,14 @@ class _Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
         _warm_up(self._resources)
         app = create_app(self._resources)
         self._retokenizer = retokenizer_of(app)
+        self._retrier = Retrier(self._resources)
+        self._retrier.start()
         self._retokenizer.wake()  # this version's tokenizer may be a newer one, or the last process ended on the way
         return app
 
     def _close(self, _arbiter: Any, _worker: Any) -> None:
+        if self._retrier:
+            self._retrier.stop()
         if self._retokenizer:
             self._retokenizer.stop()
         if self._resources:

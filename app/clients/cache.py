@@ -1,4 +1,4 @@
-"""The answer cache in Redis or Valkey. Its absence is never an error: the caller goes on without it."""
+"""The cache of answers and question vectors, in Redis or Valkey. Its absence is no error: callers go on without it."""
 
 import logging
 import time
@@ -10,7 +10,7 @@ from redis.retry import Retry
 from app.errors import CacheUnavailable
 
 _LOG = logging.getLogger(__name__)
-_PREFIX = "ragledger:answer:"
+_PREFIX = "ragledger:"
 _PAUSE_SECONDS = 5.0
 
 

@@ -1,6 +1,6 @@
 """Collections: their space, their settings, their revision."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from psycopg.types.json import Jsonb
@@ -60,6 +60,13 @@ def ensure(connection: Db, name: str, space: Space, splitting: Splitting) -> Col
 def names(connection: Db) -> list[tuple[str, int, int]]:
     """Every collection as (name, revision, documents), by name."""
     return [(row[0], row[1], row[2]) for row in connection.execute(statement("collections", "names"))]
+
+
+def sharing(connection: Db, collection: Collection, *, limit: int) -> list[Collection]:
+    """The newest other collections of its space, as far as their vectors are concerned."""
+    values = {"collection_id": collection.id, "space_id": collection.space.id, "limit": limit}
+    rows = connection.execute(statement("collections", "sharing"), values)
+    return [replace(collection, id=row[0], name=row[1]) for row in rows]
 
 
 def hold(connection: Db, collection_id: int) -> None:

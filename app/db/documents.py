@@ -15,7 +15,7 @@ from app.records import Chunk, Document, DocumentState, Label, Source, Span, Spl
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What decides whether a source is unchanged."""
+    """What decides whether a source is unchanged. `awaited`: another version of it waits for an embedder."""
 
     id: int
     version: int
@@ -24,6 +24,7 @@ class Stored:
     title: str
     media_type: str
     metadata: Mapping[str, Any]
+    awaited: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,7 @@ def load(dataset: Dataset, resources: Resources, on_progress: Progress) -> Colle
         media_type = "text/markdown" if document.source.endswith((".md", ".markdown")) else "text/plain"
         source = Source(document.source, document.title, media_type, document.text)
         outcome = ingest.ingest(source, name, resources)
-        if outcome.outcome == "failed":
+        if outcome.outcome in {"failed", "pending"}:
             raise RagledgerError(f"{dataset.name}: {outcome.source}: {outcome.reason}")
         on_progress("loading", done, len(dataset.documents))
     with resources.database.read() as connection:

@@ -1,12 +1,15 @@
 """Give chunks and spans their vectors, outside any transaction; equal texts are embedded once."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
-from app.db import vectors
+from app.db import collections, vectors
+from app.db.pool import Db
 from app.records import Chunk, Collection, Vector
 from app.resources import Resources
+
+_OTHERS = 8  # collections of the same space whose vectors are taken too
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +20,7 @@ class Embedded:
     hashes: tuple[str, ...]
     vectors: tuple[Vector, ...]
     span_vectors: tuple[tuple[Vector, ...], ...]
-    reused: int  # chunks whose vector was already there
+    reused: int  # chunks whose vector the collection had; what others have is not told
 
 
 def text_hash(text: str) -> str:
@@ -25,33 +28,45 @@ def text_hash(text: str) -> str:
     return sha256(text.encode()).hexdigest()
 
 
-def embed(chunks: Sequence[Chunk], collection: Collection, resources: Resources) -> Embedded:
-    """Read the vectors of known texts and compute the others. Raises EmbedderUnavailable, EmbeddingFailed."""
-    hashes = [text_hash(chunk.text) for chunk in chunks]
-    of_chunk, of_span = _known(chunks, hashes, collection, resources)
-    reused = sum(chunk.text in of_chunk for chunk in chunks)
-    missing = dict.fromkeys(chunk.text for chunk in chunks if chunk.text not in of_chunk)
+def embed(documents: Sequence[Sequence[Chunk]], collection: Collection, resources: Resources) -> list[Embedded]:
+    """Read the vectors of known texts and compute the others, of several documents at once.
+
+    Raises EmbedderUnavailable, EmbeddingFailed.
+    """
+    chunks = [chunk for document in documents for chunk in document]
+    hash_of = {text: text_hash(text) for text in dict.fromkeys(chunk.text for chunk in chunks)}
+    with resources.database.read() as connection:
+        of_chunk, of_span = _known(hash_of, collection, connection)
+        own = frozenset(of_chunk)
+        # one by one, as where tables are distributed a statement names its collection
+        for other in collections.sharing(connection, collection, limit=_OTHERS):
+            if lacking := {text: digest for text, digest in hash_of.items() if text not in of_chunk}:
+                more_chunks, more_spans = _known(lacking, other, connection)
+                of_chunk, of_span = more_chunks | of_chunk, more_spans | of_span
+    missing = dict.fromkeys(text for text in hash_of if text not in of_chunk)
     missing |= dict.fromkeys(text for chunk in chunks for text in _span_texts(chunk) if text not in of_span)
     computed = dict(zip(missing, resources.embedder_of(collection.space).embed_passages(list(missing)), strict=True))
     of_chunk, of_span = {**computed, **of_chunk}, {**computed, **of_span}
-    return Embedded(
-        tuple(chunks),
-        tuple(hashes),
-        tuple(of_chunk[chunk.text] for chunk in chunks),
-        tuple(tuple(of_span[text] for text in _span_texts(chunk)) for chunk in chunks),
-        reused,
-    )
+    return [
+        Embedded(
+            tuple(document),
+            tuple(hash_of[chunk.text] for chunk in document),
+            tuple(of_chunk[chunk.text] for chunk in document),
+            tuple(tuple(of_span[text] for text in _span_texts(chunk)) for chunk in document),
+            sum(chunk.text in own for chunk in document),
+        )
+        for document in documents
+    ]
 
 
 def _known(
-    chunks: Sequence[Chunk], hashes: Sequence[str], collection: Collection, resources: Resources
+    hash_of: Mapping[str, str], collection: Collection, connection: Db
 ) -> tuple[dict[str, Vector], dict[str, Vector]]:
     """The stored vectors by text: of chunks in full precision, of spans in half. They are not exchanged."""
-    with resources.database.read() as connection:
-        ids = vectors.known_chunks(connection, collection, hashes)
-        text_of = {ids[digest]: chunk.text for chunk, digest in zip(chunks, hashes, strict=True) if digest in ids}
-        of_chunk = {text_of[i]: vector for i, vector in vectors.of_chunks(connection, collection, text_of).items()}
-        spans = vectors.of_spans(connection, collection, text_of)
+    ids = vectors.known_chunks(connection, collection, list(hash_of.values()))
+    text_of = {ids[digest]: text for text, digest in hash_of.items() if digest in ids}
+    of_chunk = {text_of[i]: vector for i, vector in vectors.of_chunks(connection, collection, text_of).items()}
+    spans = vectors.of_spans(connection, collection, text_of)
     return of_chunk, {text_of[i][start:end]: vector for (i, start, end), vector in spans.items()}
 
 

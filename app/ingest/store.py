@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from app.db import collections, documents, lexicon, postings, vectors
+from app.db import collections, documents, lexicon, pending, postings, vectors
 from app.db.documents import Stored
 from app.db.pool import Db
 from app.errors import Conflict
@@ -11,7 +11,7 @@ from app.ingest import compact
 from app.ingest.embed import Embedded, text_hash
 from app.ingest.tokenized import Tokenized
 from app.lexical.tokens import tokenizer
-from app.records import Chunk, Collection, Document, DocumentState, Source, Span
+from app.records import Chunk, Collection, Document, DocumentState, PendingDocument, Source, Span
 from app.resources import Resources
 
 _ATTEMPTS = 50  # each waits for a writer that got through
@@ -33,15 +33,19 @@ def write(
     known: Stored | None,
     collection: Collection,
     res: Resources,
+    waited: PendingDocument | None = None,
 ) -> Document:
-    """Insert a document or replace it. Raises Conflict where it, or its collection's model or words changed since
-    `known` and `collection` were read."""
+    """Insert a document or replace it; a version of it that waits for an embedder goes, or is the one that `waited`.
+
+    Raises Conflict where it, what waited or its collection's model or words changed since they were read.
+    """
     plan = _planned(embedded, known, collection, res)
     tokenized.prepare((embedded.chunks[n].text for n in plan.new), collection.words)
     with res.database.write() as connection:
         collections.hold(connection, collection.id)
         collections.require_space(connection, collection)  # its partition may be gone; below is what can be relied on
         document_id, state = _write_document(connection, source, known, collection)
+        _end_waiting(connection, source, waited, collection)
         documents.delete_chunks(connection, collection.id, plan.gone)
         documents.move_chunks(connection, collection.id, plan.kept)
         ids = _write_chunks(connection, embedded, plan, document_id, collection)
@@ -100,10 +104,14 @@ def _prepared(document_id: int, tokenized: Tokenized, res: Resources) -> tuple[i
 
 
 def delete(document_id: int, res: Resources) -> None:
-    """Delete a document; it leaves both recalls, QA and cached answers at the commit. Raises NotFound."""
+    """Delete a document, and what waits to replace it; it leaves both recalls, QA and cached answers at the commit.
+
+    Raises NotFound.
+    """
     with res.database.write() as connection:
         collection_id, *_ = documents.lock_by_id(connection, document_id)
         chunk_ids = documents.chunk_ids(connection, collection_id, document_id)
+        pending.forget_with(connection, collection_id, document_id)
         documents.delete(connection, collection_id, document_id)
         collections.bump(connection, collection_id)
         postings.bury(connection, collection_id, chunk_ids)
@@ -122,6 +130,13 @@ def _write_document(
         return documents.insert(connection, collection.id, source, digest, collection.splitting), "active"
     documents.update(connection, collection.id, locked[0], source, digest, collection.splitting)
     return locked[0], locked[2]
+
+
+def _end_waiting(connection: Db, source: Source, waited: PendingDocument | None, collection: Collection) -> None:
+    if waited is None:
+        pending.forget(connection, collection.id, source.source)
+    elif not pending.take(connection, collection.id, waited):
+        raise Conflict(f"{source.source} was stored, replaced or deleted while it waited")
 
 
 def _index(connection: Db, collection_id: int, tokenized: Tokenized, texts: Mapping[int, str]) -> None:

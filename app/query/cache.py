@@ -34,7 +34,7 @@ def key(question: Question, collection: Collection, revision: int, resources: Re
         question.filters.given(),
         reranker.identity if reranker else None,
     ]
-    return sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
+    return "answer:" + sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
 
 
 def read(question: Question, collection: Collection, resources: Resources) -> Answer | None:

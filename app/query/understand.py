@@ -8,6 +8,7 @@ from app.db import collections
 from app.db.pool import Db
 from app.errors import CollectionNotFound, EmbedderUnavailable, EmbeddingFailed, InvalidInput
 from app.lexical.tokens import tokens
+from app.query import question_vectors
 from app.records import Asked, Collection, Question, Vector
 from app.resources import Resources
 
@@ -59,9 +60,14 @@ def tokenized(asked: Asked, snapshot: Db) -> Asked:
 
 
 def _vector(question: Question, collection: Collection, resources: Resources) -> Vector | None:
+    space = collection.space
+    if question.use_cache and (kept := question_vectors.read(question.text, space, resources)) is not None:
+        return kept
     try:
-        vector: Vector = resources.embedder_of(collection.space).embed_questions([question.text])[0]
+        vector: Vector = resources.embedder_of(space).embed_questions([question.text])[0]
     except (EmbedderUnavailable, EmbeddingFailed) as e:
         _LOG.warning("search.degraded part=vector error=%s", type(e).__name__)
         return None
+    if question.use_cache:
+        question_vectors.write(question.text, space, vector, resources)
     return vector

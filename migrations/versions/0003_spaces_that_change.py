@@ -40,8 +40,7 @@ def upgrade() -> None:
         sa.Column("id", sa.BigInteger(), sa.Identity(always=True), nullable=False),
         *(sa.Column(name, sa.Text(), nullable=False) for name in ("source", "title", "media_type", "content")),
         sa.Column("metadata", postgresql.JSONB(), server_default=sa.text("'{}'"), nullable=False),
-        sa.Column("digest", sa.Text(), nullable=False),
-        sa.Column("reason", sa.Text(), nullable=False),
+        *(sa.Column(name, sa.Text(), nullable=False) for name in ("digest", "error", "reason")),
         sa.Column("attempts", sa.Integer(), server_default=sa.text("1"), nullable=False),
         *(
             sa.Column(name, sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False)

@@ -19,6 +19,11 @@ FROM collection c LEFT JOIN document d ON d.collection_id = c.id
 GROUP BY c.id
 ORDER BY c.name;
 
+-- name: sharing
+SELECT id, name FROM collection
+WHERE space_id = %(space_id)s AND id <> %(collection_id)s
+ORDER BY id DESC LIMIT %(limit)s;
+
 -- name: insert
 INSERT INTO collection (name, space_id, settings, word_list)
 VALUES (%(name)s, %(space_id)s, %(settings)s, %(word_list)s)

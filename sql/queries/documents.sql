@@ -1,5 +1,6 @@
 -- name: find
-SELECT id, version, content_sha256, splitting, title, media_type, metadata
+SELECT id, version, content_sha256, splitting, title, media_type, metadata,
+       EXISTS (SELECT FROM pending_document WHERE collection_id = %(collection_id)s AND source = %(source)s)
 FROM document WHERE collection_id = %(collection_id)s AND source = %(source)s;
 
 -- name: lock

@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -58,6 +59,30 @@ def test_it_answers_on_loopback_and_ends_at_sigterm_leaving_no_process(served: s
     assert not any(Path(f"/proc/{worker}").exists() for worker in workers)
     with pytest.raises(requests.ConnectionError):
         api("GET", "/health/live")
+
+
+def test_it_ends_at_sigterm_while_documents_wait_for_an_embedder(
+    database_url: str, servers: Endpoints, settings: Settings
+) -> None:
+    environment = {"DATABASE_URL": database_url, "REDIS_URL": servers.redis_url}
+    environment |= {"EMBED_BACKEND": "openai", "EMBED_MODEL": "BAAI/bge-m3", "EMBED_RETRIES": "0"}
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # it accepts, and never answers
+        environment |= {"OPENAI_BASE_URL": f"http://127.0.0.1:{silent.getsockname()[1]}/v1"}
+        environment |= {"EMBED_TIMEOUT_SECONDS": "1", "EMBED_QUESTION_TIMEOUT_SECONDS": "1"}
+        process = start("--port", "0", **environment, RAGLEDGER_HOME=str(settings.ragledger_home))
+        try:
+            api = listening(process)
+            assert api.add("kettle.txt", "The copper kettle holds 12 litres.")["outcome"] == "pending"
+            deadline = time.monotonic() + STOP_SECONDS
+            while api("GET", "/pending-documents").json()["pending"][0]["attempts"] < 2:
+                assert time.monotonic() < deadline
+                time.sleep(0.1)
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(STOP_SECONDS) == 0
+        finally:
+            process.kill()
+            _, errors = process.communicate()
+    assert "Traceback" not in errors
 
 
 def test_a_body_over_the_limit_is_refused_however_its_length_is_told(served: subprocess.Popen[str]) -> None:

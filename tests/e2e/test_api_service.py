@@ -34,13 +34,16 @@ def test_every_error_of_the_domain_has_a_status() -> None:
 
 
 def test_a_part_that_is_away_is_a_503_that_names_no_host(resources: Resources, embedder: Embedder) -> None:
-    with serving(changed(resources, embedder=Away(embedder.identity))) as api:
+    lost = Database("postgresql://secret@127.0.0.1:1/none", max_connections=1, timeout_seconds=1)
+    with serving(changed(resources, database=lost)) as api:
         away = api("POST", "/documents", json={"source": "a.txt", "text": "Some text."})
         assert away.status_code == 503
         assert away.headers["Content-Type"] == "application/problem+json"
         assert int(away.headers["Retry-After"]) > 0
-        assert away.json()["type"] == "/problems/embedder-unavailable"
+        assert away.json()["type"] == "/problems/database-unavailable"
         assert "secret" not in away.text
+    lost.close()
+    with serving(changed(resources, embedder=Away(embedder.identity))) as api:
         ready = api("GET", "/health/ready")
         assert (ready.status_code, ready.json()["parts"]["embedder"]) == (200, "unavailable")
 

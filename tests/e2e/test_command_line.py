@@ -92,6 +92,44 @@ def test_a_bad_file_is_named_at_the_end_with_exit_code_1(cli: Cli, notes: Path) 
     assert "NUL" in output
 
 
+def test_files_wait_for_an_embedder_with_exit_code_3(cli: Cli, notes: Path) -> None:
+    cli.environment |= {
+        "EMBED_BACKEND": "openai",
+        "EMBED_MODEL": "BAAI/bge-m3",
+        "OPENAI_BASE_URL": "http://127.0.0.1:1",
+    }
+    cli.environment |= {"EMBED_RETRIES": "0"}
+    output = cli("ingest", notes, "--collection", "k", status=3)
+    assert "k: 2 pending" in output
+    assert "2 wait for an embedder: " in output
+    assert "k: 2 pending" in cli("ingest", "--pending", "--collection", "k", status=3)
+    (notes / "kettle.md").write_text("A new version.", encoding="utf-8")
+    cli("ingest", notes / "kettle.md", "--collection", "k", status=3)
+    other = json.loads(cli("ingest", "--pending", "--all", "--json", status=3).splitlines()[0])
+    assert {document["outcome"] for document in other["documents"]} == {"pending"}
+    rows = cli("psql", "-X", "-Atc", "SELECT source || ' ' || left(content, 4) FROM pending_document ORDER BY source")
+    assert rows.splitlines() == ["kettle.md A ne", "水壶.md # 水壶"]
+
+
+def test_documents_that_waited_are_embedded_by_the_next_run(cli: Cli, notes: Path) -> None:
+    cli("ingest", notes / "kettle.md", "--collection", "k")
+    cli(
+        *("psql", "-X", "-qc"),
+        "INSERT INTO pending_document (collection_id, source, title, media_type, content, digest, error, reason)"
+        " SELECT id, v.source, 't', 'text/plain', v.content, '', 'EmbedderUnavailable', 'away' FROM collection,"
+        " (VALUES ('kettle.md', 'An old version.'), ('lid.md', 'The lid is of oak.')) v(source, content)",
+    )
+    # the file is what it was when it was stored, so the other version of it is the older one
+    assert "2 added, 1 unchanged" in cli("ingest", notes, "--collection", "k")
+    assert json.loads(cli("search", "oak lid", "--collection", "k", "--json"))["hits"][0]["source"] == "lid.md"
+    assert "nothing waits" in cli("ingest", "--pending", "--collection", "k")
+
+
+@pytest.mark.parametrize("wrong", [[], ["--all"], ["x.md", "--pending"], ["--pending", "--all", "--collection", "k"]])
+def test_ingest_needs_files_or_what_waits(cli: Cli, wrong: list[str]) -> None:
+    assert "Usage: " in cli("ingest", *wrong, status=2)
+
+
 def test_psql_opens_the_database_and_its_audits_agree(cli: Cli, notes: Path) -> None:
     cli("ingest", notes, "--collection", "k")
     cli("search", "copper kettle", "--collection", "k")

@@ -38,6 +38,7 @@ EVERYWHERE = {  # statements that go to every node, and why
     "qa_pairs.get": "a pair is known to clients by its id alone; found by qa_pair_id_idx",
     "qa_pairs.collection_of": "the same; what follows names the collection",
     "lexicon.states": "what made the segments of all collections, asked when words change and when the service starts",
+    "pending.collections": "which collections have documents that wait, asked by one thread at its leisure",
     "queries.get": "a query is known to clients by its id alone; found by query_log_id_idx",
 }
 PARTITION = re.compile(r"_s\d+$")

@@ -179,6 +179,29 @@ def test_without_the_embedder_bm25_alone_answers_and_says_so(filled: Resources) 
     assert answer.degraded == ("vector",)
 
 
+def test_a_collection_whose_embedder_is_away_is_searched_by_bm25_and_the_ledger_keeps_that(filled: Resources) -> None:
+    ingest.ingest(Source("kettle.md", "Kettle", "text/plain", TEXTS["kettle.md"]), "other", filled)
+    with filled.database.write() as connection:
+        connection.execute(
+            "WITH made AS (INSERT INTO embedding_space (backend, model, dim, query_prefix, passage_prefix, fingerprint)"
+            " SELECT 'openai', 'away/model', dim, '', '', fingerprint FROM embedding_space RETURNING id)"
+            " UPDATE collection SET space_id = made.id FROM made WHERE name = 'k'"
+        )
+    question = Question("How many litres does the copper kettle hold?", "k", use_cache=False)
+    found, answer = pipeline.search(question, filled), pipeline.answer(question, filled)
+    assert found.degraded == answer.degraded == ("vector",)
+    assert (found.hits[0].source, found.hits[0].cosine) == ("kettle.md", None)
+    assert "12 litres" in answer.text
+    assert pipeline.search(replace(question, collection="other"), filled).degraded == ()
+    with filled.database.read() as connection:
+        rows = connection.execute(
+            "SELECT q.kind, q.degraded, q.vector_scan, count(h.cosine)"
+            " FROM query_log q JOIN query_hit h ON h.query_id = q.id WHERE q.id = ANY(%s) GROUP BY 1, 2, 3 ORDER BY 1",
+            ([found.query_id, answer.query_id],),
+        ).fetchall()
+    assert rows == [("ask", ["vector"], "none", 0), ("search", ["vector"], "none", 0)]
+
+
 def test_a_second_model_of_equal_dimension_is_never_compared(filled: Resources) -> None:
     with filled.database.write() as connection:
         connection.execute("UPDATE embedding_space SET model = 'another'")
