@@ -147,11 +147,11 @@ class _Change:
     def _embedded(self, batch: Mapping[int, Chunk]) -> embed.Embedded:
         """Raises EmbeddingFailed naming the chunk that the model makes no vector of."""
         try:
-            return embed.embed(list(batch.values()), self._target, self._resources)
+            return embed.embed([list(batch.values())], self._target, self._resources)[0]
         except EmbeddingFailed:
             for chunk_id, chunk in batch.items():
                 try:
-                    embed.embed([chunk], self._target, self._resources)
+                    embed.embed([[chunk]], self._target, self._resources)
                 except EmbeddingFailed as e:
                     raise EmbeddingFailed(f"chunk {chunk_id}: {e}") from e
             raise

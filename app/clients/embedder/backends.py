@@ -76,7 +76,7 @@ class Backends:
         if name in servers.NAMES:
             return self._servers.dimension(name, model)
         if name == "sentence-transformers":
-            return self._sentence_transformers(ModelIdentity(name, model, 0, "", "")).embed_passages(["?"]).shape[1]
+            return len(self._sentence_transformers(ModelIdentity(name, model, 0, "", "")).embed_passages(["?"])[0])
         raise EmbedderUnavailable(f"there is no backend {name}")
 
     def _fallbacks(self, identity: ModelIdentity) -> list[str]:
