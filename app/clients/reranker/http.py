@@ -25,6 +25,8 @@ _REPLY_MAX_BYTES = 1_000_000
 _READ_BYTES = 65_536
 _PAUSE_SECONDS = 2.0  # after no answer, questions go on without at once: every thread would wait out the same timeout
 _BUSY = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
+# no model means more, and differences of the largest numbers overflow
+_Score = Annotated[FiniteFloat, Field(ge=-1e9, le=1e9)]
 
 
 class _Scored(BaseModel):
@@ -33,11 +35,11 @@ class _Scored(BaseModel):
     model_config = ConfigDict(strict=True)
 
     index: int
-    score: Annotated[FiniteFloat, Field(validation_alias="score")]
+    score: Annotated[_Score, Field(validation_alias="score")]
 
 
 class _Relevance(_Scored):
-    score: Annotated[FiniteFloat, Field(validation_alias="relevance_score")]
+    score: Annotated[_Score, Field(validation_alias="relevance_score")]
 
 
 class _Results(BaseModel):
