@@ -17,6 +17,14 @@ RESEMBLANCE_AT_LEAST = 0.9
 # Thai to Khmer, kana, Han: no space between words, so that each character counts as one
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U000323af"
 _WORD = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+")
+_NUMERALS = (
+    "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|forty|fifty|sixty|seventy"
+    "|eighty|ninety|hundred|thousand|million|half|twice|once"
+)
+_NEGATIONS = r"not|no|never|none|without|cannot|nor|neither|\w+n['’]t"
+_CLAIM = re.compile(
+    rf"[-+<>=≤≥≠±~−–]*\s*\w*\d\w*(?:[.,:/]\d\w*)*|\b(?:{_NUMERALS}|{_NEGATIONS})\b|[〇零一二三四五六七八九十百千万亿两半不没无無未非勿莫禁]"
+)
 
 
 class Comparable:
@@ -35,6 +43,11 @@ class Comparable:
         return frozenset(runs) or frozenset([tuple(self._words)])
 
     @cached_property
+    def claims(self) -> list[str]:
+        """Numbers with their signs, and negations, in order."""
+        return ["".join(found.split()) for found in _CLAIM.findall(self.text.casefold())]
+
+    @cached_property
     def _words(self) -> list[str]:
         return _WORD.findall(self.text.casefold()) or [self.text]  # a text without words is one word of its own
 
@@ -48,16 +61,16 @@ def resemblance(a: Comparable, b: Comparable) -> float:
 def duplicate(a: Comparable, b: Comparable, question: Comparable | None = None) -> float | None:
     """The resemblance where it is so high, and the difference so unimportant, that one text can stand for the other.
 
-    A number, or a word of the question, that only one of them holds is important: form letters about two models.
+    Other numbers, in figures or words, and other negations are important: form letters about two models, a rule and its
+    exception. So is a word of the question that only one of them holds.
     Lengths that differ by more than a tenth are not looked into: such texts hardly ever resemble each other so much.
     """
     if a.text == b.text:
         return 1.0
     if not _are_near(len(a.text), len(b.text)) or (found := resemblance(a, b)) < RESEMBLANCE_AT_LEAST:
         return None
-    apart = a.words ^ b.words
-    asked_for = apart & question.words if question else ()
-    return None if asked_for or any(character.isdigit() for word in apart for character in word) else found
+    asked_for = (a.words ^ b.words) & question.words if question else ()
+    return None if asked_for or a.claims != b.claims else found
 
 
 def leaders(texts: Sequence[str], bm25: Floats, question: str) -> list[int]:

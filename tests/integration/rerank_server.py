@@ -14,12 +14,12 @@ from faulty_server import FaultyHandler, running
 Fault = Literal[
     "", "slow", "dripping", "stalls", "cut", "429", "503", "500", "redirect", "closes", "truncated", "no json", "html",
     "shuffled", "missing", "twice", "out of range", "negative", "nan", "infinite", "text", "too many", "too few",
-    "huge",
+    "huge", "overflowing",
 ]  # fmt: skip
 NOT_ANSWERED: tuple[Fault, ...] = ("slow", "dripping", "stalls", "cut", "429", "503", "500", "redirect", "closes")
 UNUSABLE: tuple[Fault, ...] = (
     "truncated", "no json", "html", "missing", "twice", "out of range", "negative", "nan", "infinite", "text",
-    "too many", "too few", "huge",
+    "too many", "too few", "huge", "overflowing",
 )  # fmt: skip
 
 
@@ -72,6 +72,7 @@ def _misjudge(found: list[dict[str, Any]], key: str, fault: Fault) -> None:
     changes: dict[Fault, tuple[str, Any]] = {
         "out of range": ("index", len(found)), "negative": ("index", -1), "twice": ("index", found[1]["index"]),
         "nan": (key, float("nan")), "infinite": (key, float("inf")), "text": (key, "0.5"),
+        "overflowing": (key, 1e308),
     }  # fmt: skip
     if fault in changes:
         name, value = changes[fault]

@@ -90,7 +90,25 @@ def test_what_differs_by_a_number_is_told_apart() -> None:
     assert same(replaced(50, "E11000"), replaced(50, "E11001")) is None
     assert same(replaced(50, "24"), replaced(50, "12")) is None
     assert same(LETTER, replaced(50, "٣")) is None
-    assert same(replaced(50, "two"), replaced(50, "three")) is not None
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        *(("two", "three"), ("may", "may not"), ("can", "can't"), ("to 20", "to -20"), ("< 5", "> 5"), ("1.5", "5.1")),
+        *(("left 10 right 20", "left 20 right 10"), ("三年", "五年"), ("可以", "不可以"), ("有", "没有")),
+    ],
+)
+def test_other_numbers_and_negations_are_told_apart(one: str, other: str) -> None:
+    """Also where the words themselves occur elsewhere in both texts."""
+    both = f"{LETTER} 1.5 5.1 not 20 -20 5 三 五 不 没"
+    for text in (LETTER, both):
+        assert same(f"{text} {one}", f"{text} {other}") is None
+        assert same(f"{text} {one}", f"{text}, {one}") is not None
+
+
+def test_numbers_that_are_written_alike_are_no_difference() -> None:
+    assert same(f"{LETTER} costs 24, or 1.5.", f"{LETTER}  COSTS 24 or 1.5") is not None
 
 
 def test_what_differs_by_a_word_of_the_question_is_told_apart() -> None:

@@ -23,6 +23,8 @@ _BATCH_TEXTS = 32  # the most that Text Embeddings Inference takes unless told o
 _REPLY_MAX_BYTES = 1_000_000
 _PAUSE_SECONDS = 2.0
 _BUSY = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
+# no model means more, and differences of the largest numbers overflow
+_Score = Annotated[FiniteFloat, Field(ge=-1e9, le=1e9)]
 
 
 class _Scored(BaseModel):
@@ -31,11 +33,11 @@ class _Scored(BaseModel):
     model_config = ConfigDict(strict=True)
 
     index: int
-    score: Annotated[FiniteFloat, Field(validation_alias="score")]
+    score: Annotated[_Score, Field(validation_alias="score")]
 
 
 class _Relevance(_Scored):
-    score: Annotated[FiniteFloat, Field(validation_alias="relevance_score")]
+    score: Annotated[_Score, Field(validation_alias="relevance_score")]
 
 
 class _Results(BaseModel):
