@@ -80,7 +80,7 @@ def open_collection(name: str, resources: Resources) -> Collection:
     """The collection of that name, created where it is new. Raises InvalidInput for a name that cannot be one."""
     if not name.strip() or name != name.strip() or len(name) > 200 or not name.isprintable():
         raise InvalidInput("collection", "a name has 1 to 200 printable characters and no space at its ends")
-    with resources.database.read() as connection:
+    with resources.database.write() as connection:  # it tells the position to read from, where nothing changes too
         collection = collections.find(connection, name)
     if collection is None:
         space = Space(0, resources.embedder.identity)

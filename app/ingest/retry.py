@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Iterator
 
 from app.db import collections, pending
-from app.errors import EmbedderUnavailable, RagledgerError
+from app.errors import CollectionNotFound, EmbedderUnavailable, RagledgerError
 from app.ingest import index
 from app.ingest.pipeline import OWN_FAULTS, SupersededError, embed_and_write, split_up
 from app.records import Collection, Ingested, PendingDocument
@@ -49,7 +49,7 @@ def _retried(waiting: PendingDocument, collection: Collection, resources: Resour
         return None
     try:
         return embed_and_write(split_up(source, collection, waiting), collection, resources)
-    except SupersededError:
+    except (SupersededError, CollectionNotFound):
         return None
     except (EmbedderUnavailable, *OWN_FAULTS) as e:
         _note(waiting, e, collection, resources)

@@ -30,7 +30,7 @@ from app.services import processes
 
 NO_REDIS = "redis://127.0.0.1:1/0"
 SOON = 5.0  # longer than every pause and every wait for a server that is away
-SLOW = 20.0
+SLOW = 60.0
 
 
 @dataclass(frozen=True)
