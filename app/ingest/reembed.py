@@ -7,6 +7,7 @@ transaction switches them; a writer that made its vectors before it and commits 
 """
 
 import logging
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -24,8 +25,7 @@ from app.resources import Resources
 _LOG = logging.getLogger(__name__)
 _BATCH_CHUNKS = 64  # with their spans some hundred texts: what a crash costs
 _FEW_CHUNKS = 20  # embedded under the lock, while writers wait
-_ROUNDS = 10
-_SWITCHES = 100  # attempts, each after what writers added meanwhile was embedded
+_SWITCHES = 100  # attempts, each after what writers added meanwhile was embedded, and with more under the lock
 
 Watch = Callable[[Progress], None]
 Check = Callable[[Collection, Collection], None]  # the collection as it is, and as it will be; raises to refuse
@@ -110,17 +110,17 @@ class _Change:
             spaces.analyze(connection, self._target.space)  # or the proofs below are planned for an empty table
         self._require_whole()
         check(self._collection, self._target)
-        for _ in range(_SWITCHES):
-            if self._switched():
+        for attempt in range(1, _SWITCHES + 1):
+            if self._switched(at_most=attempt * _FEW_CHUNKS):
                 return
             self._embed_missing()
         raise Conflict("documents come faster than they can be embedded; nothing is lost, run the same again")
 
     def _embed_missing(self) -> None:
-        """Embed what has no vector, then what writers added meanwhile, until there is little of it."""
-        for _ in range(_ROUNDS):
-            if self._round() <= _FEW_CHUNKS:
-                break
+        """Embed what has no vector, then what writers added meanwhile, until that is little or does not get less."""
+        before = sys.maxsize
+        while _FEW_CHUNKS < (found := self._round()) < before:
+            before = found
 
     def _round(self) -> int:
         """Embed every chunk without a vector, once through. Returns how many there were."""
@@ -132,6 +132,8 @@ class _Change:
             found, after = found + len(batch), max(batch)
             self._embed(batch)
             self._watch(Progress("embedding", min(done + found, known), known))
+            if len(batch) < _BATCH_CHUNKS:
+                break  # else a round would run after its writers for ever
         return found
 
     def _page(self, after: int) -> Mapping[int, Chunk]:
@@ -163,13 +165,13 @@ class _Change:
         if half:
             raise RagledgerError(f"{half} spans have no vector although their chunks have one; run the same again")
 
-    def _switched(self) -> bool:
-        """Switch, where little is missing: it is embedded while writers wait. False where more is."""
+    def _switched(self, *, at_most: int) -> bool:
+        """Switch, where few chunks are missing: they are embedded while writers wait. False where more are."""
         with self._resources.database.write(unhurried=True) as connection:
             collections.hold(connection, self._target.id)
             collections.lock(connection, self._target.id)
-            late = reembeddings.without_vector(connection, self._target, limit=_FEW_CHUNKS + 1)
-            if len(late) > _FEW_CHUNKS:
+            late = reembeddings.without_vector(connection, self._target, limit=at_most + 1)
+            if len(late) > at_most:
                 return False
             if late:
                 _write(connection, list(late), self._embedded(late), self._target)
