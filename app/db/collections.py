@@ -45,7 +45,11 @@ def get(connection: Db, name: str) -> Collection:
 
 
 def ensure(connection: Db, name: str, space: Space, splitting: Splitting) -> Collection:
-    """A collection by name; where it is new, it gets this space, this splitting and the words of all."""
+    """A collection by name; where it is new, it gets this space, this splitting and the words of all.
+
+    First in a transaction. Raises Conflict where its space is new and writers left no gap to create it.
+    """
+    spaces.lock(connection)
     if collection := find(connection, name):
         return collection
     space = spaces.ensure(connection, space)

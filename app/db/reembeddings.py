@@ -87,11 +87,10 @@ def hold_chunks(connection: Db, collection_id: int, chunk_ids: Sequence[int]) ->
 def switch(connection: Db, old: Collection, target: Collection) -> None:
     """Search the new space from the commit on; a space that nobody uses any more is retired.
 
-    The caller holds the collection's lock and knows that no vector is missing. Raises Conflict where the change was
-    given up meanwhile.
+    The caller holds the lock of spaces and the collection's, and knows that no vector is missing. Raises Conflict where
+    the change was given up meanwhile.
     """
     end(connection, target)
-    spaces.lock(connection)
     connection.execute(statement("reembeddings", "point"), _scope(target))
     spaces.activate(connection, target.space.id)
     spaces.retire_unused(connection, old.space.id)

@@ -1,6 +1,8 @@
 """Embedding spaces: one row and one partition of each vector table per model."""
 
 import re
+import time
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import LiteralString, cast
@@ -15,6 +17,9 @@ from app.errors import Conflict
 from app.records import ModelIdentity, Space, SpaceState, Vectors
 
 _TABLES = ("embedding", "span_embedding", "qa_embedding")
+_LOCK_MILLISECONDS = 200  # others wait for so long at most, once in each attempt
+_LOCK_ATTEMPTS = 30
+_LOCK_PAUSE_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +33,8 @@ class Partition:
 def ensure(connection: Db, space: Space, *, state: SpaceState = "active") -> Space:
     """The space of a model, created with its partitions where it is new; `space` says what it is to be, its id apart.
 
-    One that is there becomes active where that is asked for, and gets the fingerprint where it has none.
+    One that is there becomes active where that is asked for, and gets the fingerprint where it has none. The caller
+    has read and locked nothing before. Raises Conflict where writers left no gap to create one.
     """
     lock(connection)
     if (found := _find(connection, space.identity)) is None:
@@ -45,7 +51,7 @@ def partition(connection: Db, space: Space) -> Partition:
 
 
 def lock(connection: Db) -> None:
-    """Until the transaction ends nobody else makes a space, takes one into use or retires one."""
+    """Until the transaction ends nobody else makes a space, takes one into use or retires one. Before other locks."""
     connection.execute(statement("spaces", "lock"))
 
 
@@ -84,16 +90,12 @@ def in_use_since(connection: Db, moment: datetime) -> bool:
     return cast(tuple[bool], row)[0]
 
 
-def drop_partitions(connection: Db, space_id: int, *, wait_milliseconds: int) -> None:
-    """Drop what a retired space held. Raises Conflict where searches or writers did not let it pass in time."""
-    connection.execute(statement("spaces", "patience"), {"milliseconds": wait_milliseconds})
-    try:
-        connection.execute(statement("spaces", "gate"))
-        for table in _TABLES:
-            partition = Identifier(schema(connection), f"{table}_s{space_id}")
-            connection.execute(SQL("DROP TABLE IF EXISTS {}").format(partition))
-    except errors.LockNotAvailable as e:
-        raise Conflict(f"space {space_id} is still in use") from e
+def drop_partitions(connection: Db, space_id: int) -> None:
+    """Drop what a retired space held. Raises Conflict where searches and writers left no gap."""
+    _lock_out(connection, "writers_and_readers")
+    for table in _TABLES:
+        partition = Identifier(schema(connection), f"{table}_s{space_id}")
+        connection.execute(SQL("DROP TABLE IF EXISTS {}").format(partition))
 
 
 def vector_type(name: str) -> LiteralString:
@@ -117,22 +119,33 @@ def _create(connection: Db, space: Space, state: SpaceState) -> Space:
     identity = space.identity
     values = asdict(identity) | {"state": state, "fingerprint": _as_list(space.fingerprint)}
     space_id = cast(tuple[int], connection.execute(statement("spaces", "insert"), values).fetchone())[0]
+    _lock_out(connection, "writers")
     for table in _TABLES:
-        partition = SQL(
-            "CREATE TABLE {schema}.{partition} PARTITION OF {table}"
-            " (CONSTRAINT {check} CHECK (vector_dims(embedding) = {dim})) FOR VALUES IN ({space_id})"
-        )
-        connection.execute(
-            partition.format(
-                schema=Identifier(schema(connection)),
-                partition=Identifier(f"{table}_s{space_id}"),
-                table=Identifier(table),
-                check=Identifier(f"{table}_s{space_id}_dim_check"),
-                dim=Literal(identity.dim),
-                space_id=Literal(space_id),
+        for step in ("create_partition", "attach_partition"):
+            connection.execute(
+                SQL(statement("spaces", step)).format(
+                    schema=Identifier(schema(connection)),
+                    partition=Identifier(f"{table}_s{space_id}"),
+                    table=Identifier(table),
+                    check=Identifier(f"{table}_s{space_id}_dim_check"),
+                    dim=Literal(identity.dim),
+                    space_id=Literal(space_id),
+                )
             )
-        )
     return replace(space, id=space_id)
+
+
+def _lock_out(connection: Db, whom: str) -> None:
+    """Wait for the transactions that a change of partitions would deadlock with, and let others wait for a moment at
+    most."""
+    for attempt in range(_LOCK_ATTEMPTS):
+        if attempt:
+            time.sleep(_LOCK_PAUSE_SECONDS)
+        with suppress(errors.LockNotAvailable), connection.transaction():
+            connection.execute(statement("spaces", "patience"), {"milliseconds": _LOCK_MILLISECONDS})
+            connection.execute(statement("spaces", f"lock_out_{whom}"))
+            return
+    raise Conflict(f"{whom.replace('_', ' ')} left no gap to change the tables of vectors")
 
 
 def fingerprint(stored: list[float] | None, identity: ModelIdentity) -> Vectors | None:

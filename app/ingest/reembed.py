@@ -85,8 +85,8 @@ def _begun(collection: Collection, identity: ModelIdentity, resources: Resources
         return collection
     vectors_of_probes = probes.fingerprint(resources.backends.of(identity, None))
     with resources.database.write(visible=False) as connection:
-        collections.hold(connection, collection.id)
         space = spaces.ensure(connection, Space(0, identity, vectors_of_probes), state="building")
+        collections.hold(connection, collection.id)
         target = replace(collection, space=space)
         reembeddings.begin(connection, target)
     return target
@@ -168,6 +168,7 @@ class _Change:
     def _switched(self, *, at_most: int) -> bool:
         """Switch, where few chunks are missing: they are embedded while writers wait. False where more are."""
         with self._resources.database.write(unhurried=True) as connection:
+            spaces.lock(connection)
             collections.hold(connection, self._target.id)
             collections.lock(connection, self._target.id)
             late = reembeddings.without_vector(connection, self._target, limit=at_most + 1)

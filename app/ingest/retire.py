@@ -14,9 +14,6 @@ _LOG = logging.getLogger(__name__)
 _BATCH_CHUNKS = 1_000
 _WAIT_SECONDS = 60.0  # for transactions that began before
 _POLL_SECONDS = 0.2
-_LOCK_MILLISECONDS = 200  # searches wait for so long at most, once in each attempt
-_ATTEMPTS = 30
-_PAUSE_SECONDS = 1.0
 
 
 def leftovers(collection_id: int, resources: Resources) -> bool:
@@ -62,14 +59,11 @@ def _unseen(resources: Resources) -> bool:
 
 
 def _dropped(space_id: int, resources: Resources) -> bool:
-    for _ in range(_ATTEMPTS):
-        try:
-            with resources.database.write(visible=False) as connection:
-                spaces.drop_partitions(connection, space_id, wait_milliseconds=_LOCK_MILLISECONDS)
-        except Conflict:
-            time.sleep(_PAUSE_SECONDS)
-        else:
-            _LOG.info("retire.dropped space=%s", space_id)
-            return True
-    _LOG.warning("retire.postponed space=%s reason='searches and writers left no gap'", space_id)
-    return False
+    try:
+        with resources.database.write(visible=False, unhurried=True) as connection:
+            spaces.drop_partitions(connection, space_id)
+    except Conflict as e:
+        _LOG.warning("retire.postponed space=%s reason=%r", space_id, str(e))
+        return False
+    _LOG.info("retire.dropped space=%s", space_id)
+    return True

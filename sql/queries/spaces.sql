@@ -39,10 +39,25 @@ ORDER BY s.id;
 -- name: patience
 SELECT set_config('lock_timeout', %(milliseconds)s::text, true);
 
--- name: gate
+-- name: lock_out_writers
+-- A new partition's foreign keys take SHARE ROW EXCLUSIVE on what they refer to, which writers lock before the vectors.
+-- Writers begin with a row of `collection`; reading it goes on.
+LOCK TABLE collection IN EXCLUSIVE MODE;
+
+-- name: lock_out_writers_and_readers
 -- Dropping a foreign key locks what it refers to. Searches and writers read `collection` first, so that those under way
--- are awaited there and new ones wait behind; the others come in the order in which statements name them.
-LOCK TABLE collection, chunk, span, qa_pair IN ACCESS EXCLUSIVE MODE;
+-- are awaited there and new ones wait behind; the others come in the order in which statements name them. LOCK TABLE
+-- takes the partitions with their table.
+LOCK TABLE collection, chunk, span, qa_pair, embedding, span_embedding, qa_embedding IN ACCESS EXCLUSIVE MODE;
+
+-- name: create_partition
+-- Attached when it is there: PARTITION OF would wait for all who read the table, a dump for one.
+CREATE TABLE {schema}.{partition} (
+    LIKE {schema}.{table} INCLUDING ALL EXCLUDING INDEXES,
+    CONSTRAINT {check} CHECK (vector_dims(embedding) = {dim}));
+
+-- name: attach_partition
+ALTER TABLE {schema}.{table} ATTACH PARTITION {schema}.{partition} FOR VALUES IN ({space_id});
 
 -- name: moment
 SELECT clock_timestamp();

@@ -2,7 +2,6 @@
 
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from app.ingest import load, pipeline, store
 from app.ingest.retrier import Retrier
 from app.records import Vectors
 from app.resources import Resources
+from app.services import processes
 from tests.embedders import Away, Watched, put
 
 
@@ -208,9 +208,9 @@ def test_the_service_embeds_what_waits_when_the_embedder_is_back(resources: Reso
     retrier = Retrier(resources, least_seconds=0.05, most_seconds=0.2)
     retrier.start()
     try:
-        wait_until(lambda: waiting(resources)[0].attempts > 2)
+        assert processes.wait_until(lambda: waiting(resources)[0].attempts > 2, 20)
         embedder_here(True)
-        wait_until(lambda: found(resources) == [NEW])
+        assert processes.wait_until(lambda: found(resources) == [NEW], 20)
     finally:
         retrier.stop()
     assert waiting(resources) == []
@@ -237,10 +237,3 @@ def test_an_embedder_that_hangs_does_not_keep_the_service_from_ending(
     assert time.monotonic() - started < 5
     assert [w.source for w in waiting(resources)] == ["kettle.txt"]
     release.set()
-
-
-def wait_until(condition: Callable[[], bool], seconds: float = 20) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.05)

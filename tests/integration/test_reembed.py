@@ -1,6 +1,7 @@
 """Another model for a collection: beside the old vectors, seen whole or not at all, whatever happens meanwhile."""
 
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -28,6 +29,7 @@ from app.query.timing import Timings
 from app.query.understand import understand
 from app.records import Collection, Question, Source, Space, Vectors
 from app.resources import Resources
+from app.services import processes
 from tests.embedders import Away
 from tests.hashed import NEW, OLD, Hashed, backends, identity
 
@@ -483,3 +485,29 @@ def test_a_model_that_ranks_worse_than_asked_for_is_not_switched_to(
     assert changed(own, check=partial(command.check, tmp_path, 0.5, own))
     assert sum(new.passages[text] for text in new.passages if text.startswith("document")) == 10
     assert_whole(own, new)
+
+
+def third_space(resources: Resources) -> Space:
+    with resources.database.write(unhurried=True) as connection:
+        return spaces.ensure(connection, Space(0, identity("third")))
+
+
+def test_a_space_is_made_after_the_writers_under_way(own: Resources, database_url: str) -> None:
+    """They go on from chunks to vectors; to lock these first would be a deadlock."""
+    waiting = "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    with psycopg.connect(database_url) as writer, ThreadPoolExecutor(1) as pool:
+        writer.execute("SELECT FROM collection FOR KEY SHARE; DELETE FROM chunk WHERE id = 0")
+        made = pool.submit(third_space, own)
+        assert processes.wait_until(lambda: bool(rows(own, waiting)), 20)
+        writer.execute("DELETE FROM embedding WHERE chunk_id = 0")
+        writer.commit()
+        made.result()
+    assert partitions(own) == 2
+    assert rows(own, "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()") == [(0,)]
+
+
+def test_a_space_is_made_while_a_dump_reads_everything(own: Resources, database_url: str) -> None:
+    with psycopg.connect(database_url) as reader:
+        reader.execute("TABLE collection; TABLE chunk; TABLE embedding")
+        third_space(own)
+    assert partitions(own) == 2
