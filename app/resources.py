@@ -61,7 +61,7 @@ class Resources:
         if s.reranker_model is None:
             raise InvalidInput("reranker", "cross-encoder needs the setting RERANKER_MODEL")
         if not is_installed():
-            raise InvalidInput("reranker", "cross-encoder needs sentence-transformers: pip install 'ragledger[st]'")
+            raise InvalidInput("reranker", "cross-encoder needs sentence-transformers: pip install -e '.[st]'")
         return CrossEncoderReranker(
             s.reranker_model, max_tokens=s.reranker_max_tokens, timeout_seconds=s.reranker_timeout_seconds
         )

@@ -4,7 +4,6 @@ A text's vector is the sum of its words', each drawn by chance from the model's 
 each other, and another number is another model. `faults` make it misbehave, one request each, `fault` for good.
 """
 
-import json
 import re
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -14,7 +13,7 @@ from hashlib import sha256
 from typing import Any, Literal
 
 import numpy as np
-from faulty_server import FaultyHandler, running
+from faulty_server import FaultyHandler, damaged, running
 
 from app.records import Floats
 
@@ -104,9 +103,9 @@ def _reply(path: str, body: dict[str, Any], state: EmbedServer, fault: Fault) ->
         return state.too_long[0], state.too_long[1].encode()
     vectors = _misjudged([_vector(text, body, state).tolist() for text in texts], fault)
     if path == "/api/embed":
-        return 200, _damaged({"model": body["model"], "embeddings": vectors, "total_duration": 9}, fault)
+        return 200, damaged({"model": body["model"], "embeddings": vectors, "total_duration": 9}, fault)
     data = [{"object": "embedding", "index": n, "embedding": one} for n, one in enumerate(vectors)]
-    return 200, _damaged({"object": "list", "data": _disordered(data, fault), "usage": {"total_tokens": 9}}, fault)
+    return 200, damaged({"object": "list", "data": _disordered(data, fault), "usage": {"total_tokens": 9}}, fault)
 
 
 def _vector(text: str, body: dict[str, Any], state: EmbedServer) -> Floats:
@@ -139,14 +138,3 @@ def _disordered(data: list[dict[str, Any]], fault: Fault) -> list[dict[str, Any]
     elif fault == "no index":
         del data[0]["index"]
     return data
-
-
-def _damaged(reply: Any, fault: Fault) -> bytes:
-    content = json.dumps(reply).encode()
-    damaged: dict[Fault, bytes] = {
-        "truncated": content[:-3],
-        "no json": b"",
-        "html": b"<html>proxy error</html>",
-        "huge": content + b" " * 5_000_000,
-    }
-    return damaged.get(fault, content)

@@ -82,3 +82,15 @@ def running(handler: type[FaultyHandler]) -> Iterator[ThreadingHTTPServer]:
         http.shutdown()
         thread.join()
         http.server_close()
+
+
+def damaged(reply: Any, fault: str) -> bytes:
+    """A reply as JSON, or what is left of it."""
+    content = json.dumps(reply).encode()
+    contents = {
+        "truncated": content[:-3],
+        "no json": b"",
+        "html": b"<html>proxy error</html>",
+        "huge": content + b" " * 5_000_000,
+    }
+    return contents.get(fault, content)

@@ -3,13 +3,12 @@
 A text's score is the share of the question's words that it holds. `fault` makes it misbehave.
 """
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from faulty_server import FaultyHandler, running
+from faulty_server import FaultyHandler, damaged, running
 
 Fault = Literal[
     "", "slow", "dripping", "stalls", "cut", "429", "503", "500", "redirect", "closes", "truncated", "no json", "html",
@@ -55,7 +54,7 @@ class _Handler(FaultyHandler):
 
     def respond(self, body: dict[str, Any], fault: Any) -> None:
         status = int(fault) if fault.isdigit() else 307 if fault == "redirect" else 200
-        self.answer(status, _damaged(_reply(body, fault), fault), fault, {"Location": "/rerank"})
+        self.answer(status, damaged(_reply(body, fault), fault), fault, {"Location": "/rerank"})
 
 
 def _reply(body: dict[str, Any], fault: Fault) -> Any:
@@ -85,14 +84,3 @@ def _misjudge(found: list[dict[str, Any]], key: str, fault: Fault) -> None:
         del found[0]
     elif fault == "too many":
         found.append(found[0])
-
-
-def _damaged(reply: Any, fault: Fault) -> bytes:
-    content = json.dumps(reply).encode()
-    damaged: dict[Fault, bytes] = {
-        "truncated": content[:-3],
-        "no json": b"",
-        "html": b"<html>proxy error</html>",
-        "huge": content + b" " * 3_000_000,
-    }
-    return damaged.get(fault, content)

@@ -252,7 +252,7 @@ def test_a_reranker_that_is_not_set_up_is_named(resources: Resources) -> None:
 @pytest.mark.skipif(is_installed(), reason="the extra `st` is installed: tests/integration/test_cross_encoder.py runs")
 def test_a_cross_encoder_without_its_extra_says_what_to_install(resources: Resources) -> None:
     ready = configured(resources, reranker_model="some/model")
-    with pytest.raises(InvalidInput, match=r"pip install 'ragledger\[st\]'"):
+    with pytest.raises(InvalidInput, match=r"pip install -e '\.\[st\]'"):
         pipeline.search(Question("a", "k", Ranking(reranker="cross-encoder")), ready)
 
 

@@ -27,7 +27,7 @@ class SentenceTransformersEmbedder:
         Raises EmbedderUnavailable where the extra is not installed.
         """
         if not is_installed():
-            raise EmbedderUnavailable(f"{BACKEND} is not installed: pip install 'ragledger[st]'")
+            raise EmbedderUnavailable(f"{BACKEND} is not installed: pip install -e '.[st]'")
         self._identity, self._seconds = identity, load_seconds
         name = known.name_at(BACKEND, identity.model)
         self._model = LazyModel(
