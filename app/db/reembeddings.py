@@ -60,9 +60,14 @@ def counts(connection: Db, target: Collection) -> tuple[int, int]:
     return cast(tuple[int, int], connection.execute(statement("reembeddings", "counts"), _scope(target)).fetchone())
 
 
-def page(connection: Db, target: Collection, *, after: int, limit: int) -> dict[int, Chunk]:
-    """By id: the next chunks that lack a vector, of their own or of a span."""
-    values = _scope(target) | {"after": after, "limit": limit}
+def newest(connection: Db, target: Collection) -> int:
+    """The greatest id of a collection's chunks; 0 where there is none."""
+    return cast(tuple[int], connection.execute(statement("reembeddings", "newest"), _scope(target)).fetchone())[0]
+
+
+def page(connection: Db, target: Collection, *, after: int, newest: int, limit: int) -> dict[int, Chunk]:
+    """By id: the next chunks up to the newest that lack a vector, of their own or of a span."""
+    values = _scope(target) | {"after": after, "newest": newest, "limit": limit}
     return _chunks(connection.execute(statement("reembeddings", "page"), values))
 
 

@@ -123,22 +123,23 @@ class _Change:
             before = found
 
     def _round(self) -> int:
-        """Embed every chunk without a vector, once through. Returns how many there were."""
+        """Embed every chunk without a vector that is there now. Returns how many there were."""
         with self._resources.database.read() as connection:
             known, done = reembeddings.counts(connection, self._target)
+            newest = reembeddings.newest(
+                connection, self._target
+            )  # later ones are for the next round, or none would end
         found, after = 0, 0
         self._watch(Progress("embedding", done, known))
-        while batch := self._page(after):
+        while batch := self._page(after, newest):
             found, after = found + len(batch), max(batch)
             self._embed(batch)
             self._watch(Progress("embedding", min(done + found, known), known))
-            if len(batch) < _BATCH_CHUNKS:
-                break  # else a round would run after its writers for ever
         return found
 
-    def _page(self, after: int) -> Mapping[int, Chunk]:
+    def _page(self, after: int, newest: int) -> Mapping[int, Chunk]:
         with self._resources.database.read() as connection:
-            return reembeddings.page(connection, self._target, after=after, limit=_BATCH_CHUNKS)
+            return reembeddings.page(connection, self._target, after=after, newest=newest, limit=_BATCH_CHUNKS)
 
     def _embed(self, batch: Mapping[int, Chunk]) -> None:
         embedded = self._embedded(batch)

@@ -19,13 +19,16 @@ DELETE FROM reembedding WHERE collection_id = %(collection_id)s AND space_id = %
 SELECT (SELECT count(*) FROM chunk WHERE collection_id = %(collection_id)s),
        (SELECT count(*) FROM embedding WHERE space_id = %(space_id)s AND collection_id = %(collection_id)s);
 
+-- name: newest
+SELECT coalesce(max(id), 0) FROM chunk WHERE collection_id = %(collection_id)s;
+
 -- name: page
 -- Chunks that lack their vector in a space, or that of a span, in the order of their ids. Those of disabled documents too.
 SELECT k.id, k.text,
        (SELECT array_agg(ARRAY[s.start_char, s.end_char] ORDER BY s.ordinal) FROM span s
         WHERE s.collection_id = k.collection_id AND s.chunk_id = k.id)
 FROM chunk k
-WHERE k.collection_id = %(collection_id)s AND k.id > %(after)s
+WHERE k.collection_id = %(collection_id)s AND k.id > %(after)s AND k.id <= %(newest)s
   AND (NOT EXISTS (SELECT FROM embedding e
                    WHERE e.space_id = %(space_id)s AND e.collection_id = k.collection_id AND e.chunk_id = k.id)
        OR EXISTS (SELECT FROM span s

@@ -1,5 +1,6 @@
 """Another model for a collection: beside the old vectors, seen whole or not at all, whatever happens meanwhile."""
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -484,6 +485,23 @@ def test_a_model_that_ranks_worse_than_asked_for_is_not_switched_to(
     assert "ndcg@10" in capsys.readouterr().out
     assert changed(own, check=partial(command.check, tmp_path, 0.5, own))
     assert sum(new.passages[text] for text in new.passages if text.startswith("document")) == 10
+    assert_whole(own, new)
+
+
+def test_writers_who_are_as_fast_are_awaited_in_the_end(
+    own: Resources, new: Hashed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One more chunk for each that is embedded: its rounds find no less, so the rest is embedded while writers wait."""
+    monkeypatch.setattr(reembed, "_BATCH_CHUNKS", 1)
+    filled(own)
+    written = itertools.count()
+
+    def meanwhile(_progress: Progress) -> None:
+        if next(written) < 100:
+            add(own, f"document {next(written)} of a busy day")
+
+    assert changed(own, meanwhile)
+    assert next(written) < 100
     assert_whole(own, new)
 
 
