@@ -497,8 +497,8 @@ def test_writers_who_are_as_fast_are_awaited_in_the_end(
     written = itertools.count()
 
     def meanwhile(_progress: Progress) -> None:
-        if next(written) < 100:
-            add(own, f"document {next(written)} of a busy day")
+        if (number := next(written)) < 100:
+            add(own, f"document {number} of a busy day")
 
     assert changed(own, meanwhile)
     assert next(written) < 100
