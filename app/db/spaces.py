@@ -17,6 +17,12 @@ from app.errors import Conflict
 from app.records import ModelIdentity, Space, SpaceState, Vectors
 
 _TABLES = ("embedding", "span_embedding", "qa_embedding")
+# attached when it is there: PARTITION OF would wait for all who read the table, a dump for one
+_CREATE_PARTITION = SQL(
+    "CREATE TABLE {schema}.{partition} (LIKE {schema}.{table} INCLUDING ALL EXCLUDING INDEXES,"
+    " CONSTRAINT {check} CHECK (vector_dims(embedding) = {dim}))"
+)
+_ATTACH_PARTITION = SQL("ALTER TABLE {schema}.{table} ATTACH PARTITION {schema}.{partition} FOR VALUES IN ({space_id})")
 _LOCK_MILLISECONDS = 200  # others wait for so long at most, once in each attempt
 _LOCK_ATTEMPTS = 30
 _LOCK_PAUSE_SECONDS = 1.0
@@ -92,7 +98,7 @@ def in_use_since(connection: Db, moment: datetime) -> bool:
 
 def drop_partitions(connection: Db, space_id: int) -> None:
     """Drop what a retired space held. Raises Conflict where searches and writers left no gap."""
-    _lock_out(connection, "writers_and_readers")
+    _lock_out(connection, "searches and writers", statement("spaces", "lock_out_writers_and_readers"))
     for table in _TABLES:
         partition = Identifier(schema(connection), f"{table}_s{space_id}")
         connection.execute(SQL("DROP TABLE IF EXISTS {}").format(partition))
@@ -119,23 +125,20 @@ def _create(connection: Db, space: Space, state: SpaceState) -> Space:
     identity = space.identity
     values = asdict(identity) | {"state": state, "fingerprint": _as_list(space.fingerprint)}
     space_id = cast(tuple[int], connection.execute(statement("spaces", "insert"), values).fetchone())[0]
-    _lock_out(connection, "writers")
+    _lock_out(connection, "writers", statement("spaces", "lock_out_writers"))
     for table in _TABLES:
-        for step in ("create_partition", "attach_partition"):
-            connection.execute(
-                SQL(statement("spaces", step)).format(
-                    schema=Identifier(schema(connection)),
-                    partition=Identifier(f"{table}_s{space_id}"),
-                    table=Identifier(table),
-                    check=Identifier(f"{table}_s{space_id}_dim_check"),
-                    dim=Literal(identity.dim),
-                    space_id=Literal(space_id),
-                )
-            )
+        names = {
+            "schema": Identifier(schema(connection)),
+            "partition": Identifier(f"{table}_s{space_id}"),
+            "table": Identifier(table),
+            "check": Identifier(f"{table}_s{space_id}_dim_check"),
+        }
+        for step in (_CREATE_PARTITION, _ATTACH_PARTITION):
+            connection.execute(step.format(**names, dim=Literal(identity.dim), space_id=Literal(space_id)))
     return replace(space, id=space_id)
 
 
-def _lock_out(connection: Db, whom: str) -> None:
+def _lock_out(connection: Db, whom: str, lock: LiteralString) -> None:
     """Wait for the transactions that a change of partitions would deadlock with, and let others wait for a moment at
     most."""
     for attempt in range(_LOCK_ATTEMPTS):
@@ -143,9 +146,9 @@ def _lock_out(connection: Db, whom: str) -> None:
             time.sleep(_LOCK_PAUSE_SECONDS)
         with suppress(errors.LockNotAvailable), connection.transaction():
             connection.execute(statement("spaces", "patience"), {"milliseconds": _LOCK_MILLISECONDS})
-            connection.execute(statement("spaces", f"lock_out_{whom}"))
+            connection.execute(lock)
             return
-    raise Conflict(f"{whom.replace('_', ' ')} left no gap to change the tables of vectors")
+    raise Conflict(f"{whom} left no gap to change the tables of vectors")
 
 
 def fingerprint(stored: list[float] | None, identity: ModelIdentity) -> Vectors | None:

@@ -50,15 +50,6 @@ LOCK TABLE collection IN EXCLUSIVE MODE;
 -- takes the partitions with their table.
 LOCK TABLE collection, chunk, span, qa_pair, embedding, span_embedding, qa_embedding IN ACCESS EXCLUSIVE MODE;
 
--- name: create_partition
--- Attached when it is there: PARTITION OF would wait for all who read the table, a dump for one.
-CREATE TABLE {schema}.{partition} (
-    LIKE {schema}.{table} INCLUDING ALL EXCLUDING INDEXES,
-    CONSTRAINT {check} CHECK (vector_dims(embedding) = {dim}));
-
--- name: attach_partition
-ALTER TABLE {schema}.{table} ATTACH PARTITION {schema}.{partition} FOR VALUES IN ({space_id});
-
 -- name: moment
 SELECT clock_timestamp();
 

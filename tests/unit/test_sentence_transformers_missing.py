@@ -17,5 +17,5 @@ def test_without_the_extra_the_backend_says_how_to_install_it(monkeypatch: pytes
     find = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", spec)
     settings = Settings(embed_backend="sentence-transformers", embed_model="BAAI/bge-m3", embed_dim=1024)
-    with pytest.raises(EmbedderUnavailable, match=r"not installed: pip install 'ragledger\[st\]'"):
+    with pytest.raises(EmbedderUnavailable, match=r"not installed: pip install -e '\.\[st\]'"):
         Backends(settings).configured.embed_questions(["kettle"])
