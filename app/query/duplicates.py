@@ -93,7 +93,7 @@ def _near(texts: Sequence[str], bm25: Floats) -> NDArray[np.bool_]:
     Where runs of words are replaced or added, as many as leave `RESEMBLANCE_AT_LEAST`, the letters that only one text
     has are at most a ninth of either's; where single words are, at most a twenty-eighth.
     """
-    letters = np.array([_letters(text) for text in texts])
+    letters = _letters(texts)
     apart = np.abs(letters[:, None] - letters[None]).sum(axis=2)
     least, most = np.minimum.outer(bm25, bm25), np.maximum.outer(bm25, bm25)
     sizes = letters.sum(axis=1)
@@ -101,10 +101,13 @@ def _near(texts: Sequence[str], bm25: Floats) -> NDArray[np.bool_]:
     return like
 
 
-def _letters(text: str) -> NDArray[np.int32]:
-    """(255,) how often a text has each letter, case aside; letters of the same code modulo 255 are counted together."""
-    codes = np.frombuffer(text.casefold().encode("utf-32-le"), np.uint32)
-    return np.bincount(_counted_as()[codes & 0xFFFF], minlength=256)[1:].astype(np.int32)
+def _letters(texts: Sequence[str]) -> NDArray[np.int32]:
+    """(n, 255) how often each text has each letter, case aside; letters of the same code modulo 255 count together."""
+    folded = [text.casefold() for text in texts]
+    codes = np.frombuffer("".join(folded).encode("utf-32-le"), np.uint32)
+    rows = np.repeat(np.arange(len(texts)) * 256, [len(text) for text in folded])
+    counts = np.bincount(rows + _counted_as()[codes & 0xFFFF], minlength=len(texts) * 256)
+    return counts.reshape(-1, 256)[:, 1:].astype(np.int32)
 
 
 @cache
