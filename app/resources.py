@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from app import services
-from app.clients.cache import AnswerCache
+from app.clients.cache import Cache
 from app.clients.embedder import Embedder
 from app.clients.embedder.backends import Backends
 from app.clients.lazy_model import is_installed
@@ -32,7 +32,7 @@ class Resources:
 
     settings: Settings
     database: Database
-    cache: AnswerCache
+    cache: Cache
     segments: SegmentCache
 
     @cached_property
@@ -136,7 +136,7 @@ def build(settings: Settings) -> Resources:
     elif not server.is_current(url):
         migrate.upgrade(url)
     database = _database(url, settings)
-    cache = AnswerCache(_redis_url(settings), timeout_seconds=settings.redis_timeout_seconds)
+    cache = Cache(_redis_url(settings), timeout_seconds=settings.redis_timeout_seconds)
     return Resources(settings, database, cache, SegmentCache(settings.postings_cache_bytes))
 
 

@@ -14,7 +14,7 @@ from hypothesis import settings as hypothesis_settings
 from psycopg.sql import SQL, Identifier
 
 from app import services
-from app.clients.cache import AnswerCache
+from app.clients.cache import Cache
 from app.clients.embedder import Embedder
 from app.clients.embedder.backends import Backends
 from app.clients.embedder.builtin import IDENTITY, BuiltinEmbedder
@@ -100,7 +100,7 @@ def open_resources(database_url: str, redis_url: str, settings: Settings, embedd
     made = Resources(
         settings,
         Database(database_url, max_connections=8, timeout_seconds=20),
-        AnswerCache(redis_url, timeout_seconds=1),
+        Cache(redis_url, timeout_seconds=1),
         SegmentCache(64_000_000),
     )
     made.__dict__["backends"] = Backends(settings, {("builtin", IDENTITY): embedder})

@@ -3,7 +3,7 @@
 import pytest
 from api_client import Api, changed, serving
 
-from app.clients.cache import AnswerCache
+from app.clients.cache import Cache
 from app.resources import Resources
 
 WARRANTY = "The SP15 roaster has a warranty of 24 months from the day of delivery."
@@ -122,7 +122,7 @@ def test_a_question_has_one_curated_answer(filled: Api) -> None:
 
 
 def test_without_redis_answers_come_uncached_and_say_so(resources: Resources) -> None:
-    away = AnswerCache("redis://127.0.0.1:1/0", timeout_seconds=0.2)
+    away = Cache("redis://127.0.0.1:1/0", timeout_seconds=0.2)
     with serving(changed(resources, cache=away)) as api:
         api.add("warranty.txt", WARRANTY)
         for _ in range(2):

@@ -13,7 +13,7 @@ from uuid import uuid4
 import psycopg
 from psycopg.sql import SQL, Identifier
 
-from app.clients.cache import AnswerCache
+from app.clients.cache import Cache
 from app.clients.embedder import Embedder
 from app.db import migrate
 from app.db.pool import Database
@@ -80,7 +80,7 @@ def kept_resources(servers: Endpoints, settings: Settings, embedder: Embedder) -
     with empty_database(servers) as url:
         migrate.upgrade(url)
         database = Database(url, max_connections=4, timeout_seconds=20)
-        cache = AnswerCache(servers.redis_url, timeout_seconds=1)
+        cache = Cache(servers.redis_url, timeout_seconds=1)
         made = Resources(settings, database, cache, SegmentCache(64_000_000))
         vars(made)["embedder"] = embedder
         yield url, made

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 import redis
 
-from app.clients.cache import AnswerCache
+from app.clients.cache import Cache
 from app.db import documents
 from app.errors import CacheUnavailable, Conflict, InvalidInput, NotFound
 from app.ingest import pipeline as ingest
@@ -168,7 +168,7 @@ def silent_port() -> Iterator[int]:
 
 def test_without_redis_the_answer_comes_uncached_and_says_so(filled: Resources, silent_port: int) -> None:
     for url in (None, "redis://127.0.0.1:1/0", f"redis://127.0.0.1:{silent_port}/0"):
-        away = AnswerCache(url, timeout_seconds=0.05)
+        away = Cache(url, timeout_seconds=0.05)
         broken = Resources(filled.settings, filled.database, away, filled.segments)
         broken.__dict__["backends"] = filled.backends
         for _ in range(2):
@@ -180,7 +180,7 @@ def test_without_redis_the_answer_comes_uncached_and_says_so(filled: Resources, 
 
 
 def test_a_redis_that_hangs_costs_one_timeout_and_not_one_for_each_question(silent_port: int) -> None:
-    hanging = AnswerCache(f"redis://127.0.0.1:{silent_port}/0", timeout_seconds=0.2)
+    hanging = Cache(f"redis://127.0.0.1:{silent_port}/0", timeout_seconds=0.2)
     started = time.perf_counter()
     for _ in range(50):
         with pytest.raises(CacheUnavailable):

@@ -14,7 +14,7 @@ from dataclasses import replace
 import pytest
 from audited import broken
 
-from app.clients.cache import AnswerCache
+from app.clients.cache import Cache
 from app.clients.embedder import Embedder
 from app.db import collections
 from app.db.pool import Database
@@ -44,7 +44,7 @@ def many(database_url: str, servers: Endpoints, settings: Settings, embedder: Em
     """Connections for everybody, and a cache that is too small to hold what is decoded."""
     database = Database(database_url, max_connections=20, timeout_seconds=60)
     small = settings.model_copy(update={"chunk_chars": 120, "chunk_overlap_chars": 0})
-    made = Resources(small, database, AnswerCache(servers.redis_url, timeout_seconds=1), SegmentCache(200_000))
+    made = Resources(small, database, Cache(servers.redis_url, timeout_seconds=1), SegmentCache(200_000))
     made.__dict__["embedder"] = embedder
     yield made
     compact.finish()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import redis
 
-from app.clients.cache import AnswerCache
+from app.clients.cache import Cache
 from app.clients.embedder import Embedder
 from app.db import collections
 from app.ingest import pipeline as ingest
@@ -129,7 +129,7 @@ def test_without_redis_a_question_is_embedded_and_nothing_is_said(
     caching: Resources, embedder: Embedder, question: str
 ) -> None:
     watched = Watched(embedder)
-    alone = replace(caching, cache=AnswerCache("redis://127.0.0.1:1/0", timeout_seconds=0.05))
+    alone = replace(caching, cache=Cache("redis://127.0.0.1:1/0", timeout_seconds=0.05))
     put(alone, watched)
     started = time.perf_counter()
     for _ in range(5):

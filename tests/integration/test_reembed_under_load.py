@@ -17,7 +17,7 @@ import pytest
 from audited import broken
 from pydantic import SecretStr
 
-from app.clients.cache import AnswerCache
+from app.clients.cache import Cache
 from app.db import collections
 from app.db.pool import Database
 from app.db.segment_cache import SegmentCache
@@ -51,7 +51,7 @@ QUERIES_CHECKED = 150  # of each model
 
 DRIVER = """
 import sys
-from app.clients.cache import AnswerCache
+from app.clients.cache import Cache
 from app.db.pool import Database
 from app.db.segment_cache import SegmentCache
 from app.ingest import reembed
@@ -64,7 +64,7 @@ def watch(progress):
 
 settings = Settings(_env_file=None, database_url=sys.argv[1])
 database = Database(sys.argv[1], max_connections=3, timeout_seconds=60)
-resources = Resources(settings, database, AnswerCache(None, timeout_seconds=1), SegmentCache(0))
+resources = Resources(settings, database, Cache(None, timeout_seconds=1), SegmentCache(0))
 new = Hashed(NEW, seconds=0.1)
 resources.__dict__["backends"] = backends(settings, Hashed(OLD), new)
 print("changed", reembed.reembed("k", NEW, resources, watch), max(new.passages.values()), flush=True)
@@ -89,7 +89,7 @@ def crowded(
         update={"database_url": SecretStr(database_url), "splitter": "sentence", "chunk_chars": 120}
     )
     database = Database(database_url, max_connections=12, timeout_seconds=60)
-    made = Resources(own, database, AnswerCache(servers.redis_url, timeout_seconds=1), SegmentCache(64_000_000))
+    made = Resources(own, database, Cache(servers.redis_url, timeout_seconds=1), SegmentCache(64_000_000))
     made.__dict__["backends"] = backends(own, *models)
     with database.write() as connection:
         collections.ensure(connection, "k", Space(0, OLD), Splitting("sentence", 120, 0))

@@ -15,7 +15,7 @@ from services_home import Home, kill, open_home, open_standby, paused, public_fo
 from werkzeug.test import TestResponse
 
 from app.api import create_app
-from app.clients.cache import AnswerCache
+from app.clients.cache import Cache
 from app.clients.embedder import Embedder
 from app.db import migrate, positions, queries, replicas, server
 from app.db.pool import Database, Db
@@ -84,7 +84,7 @@ def opened(pair: Pair, embedder: Embedder) -> Iterator[Callable[..., Resources]]
         limits: Any = {"max_connections": 4, "timeout_seconds": timeout_seconds}
         standbys = replicas.opened(read_url or pair.read_url, server.cluster(pair.url), **limits)
         database = Database(pair.url, **limits, replicas=standbys)
-        cache = AnswerCache(None, timeout_seconds=1)
+        cache = Cache(None, timeout_seconds=1)
         made.append(Resources(pair.primary.settings, database, cache, SegmentCache(1_000_000)))
         made[-1].__dict__["embedder"] = embedder
         return made[-1]

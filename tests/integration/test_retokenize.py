@@ -305,7 +305,7 @@ def test_an_empty_collection_takes_the_words_too(resources: Resources) -> None:
 
 KILLED = """
 import sys, time
-from app.clients.cache import AnswerCache
+from app.clients.cache import Cache
 from app.db.pool import Database
 from app.db.segment_cache import SegmentCache
 from app.ingest import retokenize
@@ -319,7 +319,7 @@ def progress(done, known):
 
 retokenize._SEGMENT_CHARS, retokenize._READ_CHUNKS, retokenize._FEW_CHUNKS = 100, 2, 1
 database = Database(sys.argv[1], max_connections=2, timeout_seconds=20)
-resources = Resources(Settings(_env_file=None), database, AnswerCache(None, timeout_seconds=1), SegmentCache(0))
+resources = Resources(Settings(_env_file=None), database, Cache(None, timeout_seconds=1), SegmentCache(0))
 retokenize.retokenize(int(sys.argv[2]), resources, progress)
 """
 
