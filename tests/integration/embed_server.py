@@ -18,11 +18,11 @@ from faulty_server import FaultyHandler, damaged, running
 from app.records import Floats
 
 Fault = Literal[
-    "", "slow", "dripping", "stalls", "cut", "closes", "429", "500", "502", "503", "401", "404", "400", "redirect",
-    "truncated", "no json", "html", "shuffled", "missing", "twice", "no index", "narrow", "wide", "ragged", "nan",
-    "null", "infinite", "text", "zero", "too many", "too few", "huge", "unsupported",
+    "", "slow", "dripping", "dripping headers", "stalls", "cut", "closes", "429", "500", "502", "503", "401", "404",
+    "400", "redirect", "truncated", "no json", "html", "shuffled", "missing", "twice", "no index", "narrow", "wide",
+    "ragged", "nan", "null", "infinite", "text", "zero", "too many", "too few", "huge", "unsupported",
 ]  # fmt: skip
-AWAY: tuple[Fault, ...] = ("slow", "dripping", "stalls", "cut", "closes", "502", "503")
+AWAY: tuple[Fault, ...] = ("slow", "dripping", "dripping headers", "stalls", "cut", "closes", "502", "503")
 UNUSABLE: tuple[Fault, ...] = (
     "truncated", "no json", "html", "missing", "ragged", "nan", "null", "infinite", "text", "zero", "too many",
     "too few", "huge", "unsupported", "400",

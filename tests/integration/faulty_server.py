@@ -48,6 +48,8 @@ class FaultyHandler(BaseHTTPRequestHandler):
     def answer(self, status: int, content: bytes, fault: str, headers: dict[str, str]) -> None:
         """Send a reply; dripping comes byte by byte, stalls and cut end after a few of them."""
         self.send_response(status)
+        if fault == "dripping headers":
+            self._drip(b"X-Padding: " + b"x" * 200)
         for name, value in {"Content-Length": str(len(content)), **headers}.items():
             self.send_header(name, value)
         self.end_headers()
@@ -56,15 +58,20 @@ class FaultyHandler(BaseHTTPRequestHandler):
 
     def _write(self, content: bytes, fault: str) -> None:
         if fault == "dripping":
-            for n in range(len(content)):
-                self.wfile.write(content[n : n + 1])
-                time.sleep(0.02)
+            self._drip(content)
             return
         whole = fault not in {"stalls", "cut"}
         self.wfile.write(content if whole else content[:10])
         if fault == "stalls":
             time.sleep(SLOW_SECONDS)
         self.close_connection = not whole
+
+    def _drip(self, content: bytes) -> None:
+        self.flush_headers()
+        with suppress(OSError):
+            for n in range(len(content)):
+                self.wfile.write(content[n : n + 1])
+                time.sleep(0.02)
 
     def log_message(self, *_: Any) -> None:
         pass

@@ -11,11 +11,13 @@ from typing import Any, Literal
 from faulty_server import FaultyHandler, damaged, running
 
 Fault = Literal[
-    "", "slow", "dripping", "stalls", "cut", "429", "503", "500", "redirect", "closes", "truncated", "no json", "html",
-    "shuffled", "missing", "twice", "out of range", "negative", "nan", "infinite", "text", "too many", "too few",
-    "huge", "overflowing",
+    "", "slow", "dripping", "dripping headers", "stalls", "cut", "429", "503", "500", "redirect", "closes",
+    "truncated", "no json", "html", "shuffled", "missing", "twice", "out of range", "negative", "nan", "infinite",
+    "text", "too many", "too few", "huge", "overflowing",
 ]  # fmt: skip
-NOT_ANSWERED: tuple[Fault, ...] = ("slow", "dripping", "stalls", "cut", "429", "503", "500", "redirect", "closes")
+NOT_ANSWERED: tuple[Fault, ...] = (
+    "slow", "dripping", "dripping headers", "stalls", "cut", "429", "503", "500", "redirect", "closes",
+)  # fmt: skip
 UNUSABLE: tuple[Fault, ...] = (
     "truncated", "no json", "html", "missing", "twice", "out of range", "negative", "nan", "infinite", "text",
     "too many", "too few", "huge", "overflowing",
