@@ -117,11 +117,12 @@ def compare(
     with psycopg.connect(services.database_url(resources.settings), autocommit=True) as raw:
         register_vector(raw)
         raw.execute("SET synchronous_commit = off")
-        prepared = [_parts(question, resources, collection, raw) for question in itertools.islice(questions, rounds)]
         client = Client(address)
         for question in itertools.islice(questions, 40):  # both sides warm: pages, plans, frequent terms
             client.search(question)
             pipeline.search(Question(question, NAME), resources)
+        prepared = [_parts(question, resources, collection, raw) for question in itertools.islice(questions, rounds)]
+        client = Client(address)  # the connection before was idle for longer than a server keeps it
         for parts in prepared:
             for name, call in parts.items():
                 taken[name].append(timed(call)[0])
