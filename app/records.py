@@ -616,3 +616,40 @@ class QaPair:
     state: DocumentState
     created_at: datetime
     updated_at: datetime
+
+
+# --- questions whose answers are known ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Gold:
+    """A document that answers a question. `gain` > 0; `quote` is the piece of its text that answers, "" if unknown."""
+
+    source: str
+    gain: float = 1.0
+    quote: str = ""
+
+    @property
+    def item(self) -> str:
+        """What a ranking must hold: the passage where its quote is known, else the document."""
+        return f"{self.source}: {self.quote}" if self.quote else self.source
+
+
+@dataclass(frozen=True, slots=True)
+class GoldenQuestion:
+    """A question and what answers it; no `gold` means that nothing does, and that a refusal is right."""
+
+    id: str
+    question: str
+    gold: tuple[Gold, ...]
+    answer: str | None
+    language: str
+
+    @property
+    def answerable(self) -> bool:
+        """Whether anything answers it."""
+        return bool(self.gold)
+
+    def gains(self) -> dict[str, float]:
+        """Gain per passage or document."""
+        return {gold.item: gold.gain for gold in self.gold}

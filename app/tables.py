@@ -369,6 +369,27 @@ class QaEmbedding(SQLModel, table=True):
     embedding: Any = Field(sa_column=Column(VECTOR(), nullable=False))
 
 
+class GoldenQuestion(SQLModel, table=True):
+    """A question whose answer is known, which a collection is measured by.
+
+    `key` is its id in the file that it came from. `gold` holds `{"source", "quote"}` of each passage that answers; none
+    where a refusal is right.
+    """
+
+    __tablename__ = "golden_question"
+    __table_args__ = (
+        ForeignKeyConstraint(["collection_id"], ["collection.id"], ondelete="CASCADE"),
+        UniqueConstraint("collection_id", "key"),
+    )
+    collection_id: int = Field(sa_column=Column(BigInteger, primary_key=True))
+    id: int = _key()
+    key: str = _text()
+    question: str = _text()
+    gold: list[dict[str, str]] = Field(sa_column=Column(JSONB, nullable=False))
+    answer: str | None = _text(nullable=True)
+    language: str = _text()
+
+
 class LexiconEntry(SQLModel, table=True):
     """A word the gate or the tokenizer knows; no collection means all of them."""
 

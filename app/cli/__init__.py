@@ -14,6 +14,7 @@ COMMANDS = (
     "compact",
     "demo",
     "eval",
+    "golden",
     "index",
     "ingest",
     "lexicon",

@@ -2,7 +2,6 @@
 
 import time
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import click
@@ -12,13 +11,14 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 from rich.text import Text
 
-from app.cli.evaluate import FOLDER, progress
+from app.cli.evaluate import progress
+from app.cli.golden import NO_GOLDEN, warn
 from app.cli.settings import load
 from app.cli.show import console
 from app.db.indexes import Progress
 from app.errors import EmbedderUnavailable, EmbeddingFailed
+from app.evaluate import golden
 from app.evaluate.compare import METRICS, Comparison, compare
-from app.evaluate.datasets import read_dataset
 from app.evaluate.report import signed
 from app.ingest import estimate
 from app.ingest import reembed as changing
@@ -36,9 +36,10 @@ _GO_ON = "run the same again to go on, or --abandon to give it up"
 @click.option("--query-prefix", help="Put before a question.  [default: what the model wants]")
 @click.option("--passage-prefix", help="Put before a passage.  [default: what the model wants]")
 @click.option("--halfvec/--no-halfvec", default=None, help="Index in half precision.  [default: HNSW_HALFVEC]")
-@click.option("--golden", type=FOLDER, help="Questions to compare both models by, in a data set as `eval` reads it.")
 @click.option(
-    "--min-ndcg-ratio", type=click.FloatRange(0, 10), help="Do not switch below this share of the old nDCG@10."
+    "--min-ndcg-ratio",
+    type=click.FloatRange(0, 10),
+    help="Do not switch below this share of the old nDCG@10 on the collection's golden questions.",
 )
 @click.option("--dry-run", is_flag=True, help="Say how long it takes and how large it gets, and change nothing.")
 @click.option("--abandon", is_flag=True, help="Give a change up that is under way, and remove its vectors.")
@@ -51,7 +52,6 @@ def reembed(
     query_prefix: str | None,
     passage_prefix: str | None,
     halfvec: bool | None,
-    golden: Path | None,
     min_ndcg_ratio: float | None,
     dry_run: bool,
     abandon: bool,
@@ -63,10 +63,8 @@ def reembed(
     goes on where it was.
     """
     asked = {"embed_dim": dimension, "embed_query_prefix": query_prefix, "embed_passage_prefix": passage_prefix}
-    if abandon and (backend or model or golden or dry_run or any(value is not None for value in asked.values())):
+    if abandon and (backend or model or dry_run or any(value is not None for value in asked.values())):
         raise click.UsageError("--abandon goes with --collection alone")
-    if min_ndcg_ratio is not None and golden is None:
-        raise click.UsageError("--min-ndcg-ratio needs --golden")
     settings = load(**_changes(backend, model, asked, halfvec))
     name = settings.collection if collection is None else collection
     with opened(settings) as resources:
@@ -78,7 +76,9 @@ def reembed(
         if dry_run:
             click.echo(_estimated(name, identity, resources))
             return
-        compared = partial(check, golden, min_ndcg_ratio, resources)
+        if min_ndcg_ratio is not None and not golden.read(name, resources).answerable:
+            raise click.ClickException(f"{name} {NO_GOLDEN}, which --min-ndcg-ratio needs")
+        compared = partial(check, min_ndcg_ratio, resources)
         click.echo(_changed(name, identity, resources, compared))
 
 
@@ -131,18 +131,15 @@ def _changed(name: str, identity: ModelIdentity, resources: Resources, compared:
     return f"{name} has {_named(identity)} since now, after {time.monotonic() - started:.0f} s"
 
 
-def check(
-    golden: Path | None, min_ndcg_ratio: float | None, resources: Resources, old: Collection, new: Collection
-) -> None:
+def check(min_ndcg_ratio: float | None, resources: Resources, old: Collection, new: Collection) -> None:
     """Before the switch: what it does to questions whose answers are known."""
-    if golden is None:
-        click.echo("every chunk and span has a vector; no golden questions to compare by (--golden)", err=True)
+    own = golden.read(old.name, resources)
+    if not own.answerable:
+        click.echo(f"every chunk and span has a vector; {old.name} {NO_GOLDEN}", err=True)
         return
-    data = read_dataset(golden)
-    if not any(question.answerable for question in data.questions):
-        raise click.ClickException(f"{golden} has no question with a known answer")
-    with progress(data.name) as shown:
-        comparison = compare(data, old, new, resources, shown)
+    warn(own.lost)
+    with progress(old.name) as shown:
+        comparison = compare(own.questions, old, new, resources, shown)
     console().print(_table(comparison, old, new))
     if min_ndcg_ratio is not None and comparison.ndcg_ratio < min_ndcg_ratio:
         raise click.ClickException(

@@ -1,16 +1,15 @@
 """Compare a collection's retrieval in two vector spaces on questions whose answers are known, in the same snapshots."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from app.db.pool import Db
 from app.evaluate import metrics
-from app.evaluate.datasets import Dataset, GoldQuestion
 from app.evaluate.metrics import Estimate, mean_with_interval, paired_difference
 from app.evaluate.run import DEPTH, Progress, ranked_items
 from app.query import fuse, head, recall, rerank
 from app.query.understand import tokenized
-from app.records import Asked, Collection, Question
+from app.records import Asked, Collection, GoldenQuestion, Question
 from app.resources import Resources
 
 METRICS = ("ndcg@10", "mrr@10")
@@ -34,13 +33,13 @@ class Comparison:
 
 
 def compare(
-    dataset: Dataset, old: Collection, new: Collection, resources: Resources, on_progress: Progress
+    golden: Iterable[GoldenQuestion], old: Collection, new: Collection, resources: Resources, on_progress: Progress
 ) -> Comparison:
     """Ask each answerable question in both spaces. `old` is the collection as it is, `new` as it will be.
 
     Raises EmbedderUnavailable where one of the models cannot be asked, ValueError where no question is answerable.
     """
-    questions = [question for question in dataset.questions if question.answerable]
+    questions = [question for question in golden if question.answerable]
     scores: list[tuple[Scores, Scores]] = []
     for done, gold in enumerate(questions, 1):
         scores.append(_scores(gold, old, new, resources))
@@ -54,7 +53,7 @@ def compare(
     )
 
 
-def _scores(gold: GoldQuestion, old: Collection, new: Collection, resources: Resources) -> tuple[Scores, Scores]:
+def _scores(gold: GoldenQuestion, old: Collection, new: Collection, resources: Resources) -> tuple[Scores, Scores]:
     question = Question(gold.question, old.name, resources.ranking_with(top_k=DEPTH))
     by_old, by_new = (resources.embedder_of(c.space).embed_questions([question.text])[0] for c in (old, new))
     with resources.database.read() as snapshot:
@@ -63,7 +62,7 @@ def _scores(gold: GoldQuestion, old: Collection, new: Collection, resources: Res
         return _measured(gold, asked, snapshot, resources), _measured(gold, other, snapshot, resources)
 
 
-def _measured(gold: GoldQuestion, asked: Asked, snapshot: Db, resources: Resources) -> Scores:
+def _measured(gold: GoldenQuestion, asked: Asked, snapshot: Db, resources: Resources) -> Scores:
     candidates = fuse.weighted(recall.both_paths(asked, snapshot, resources), asked.question.ranking)
     best = head.read(candidates, asked, snapshot)
     candidates, _ = rerank.reorder(candidates, best, asked, resources)

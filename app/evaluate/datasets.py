@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from app.errors import InvalidInput, UnreadableDocument
+from app.records import Gold, GoldenQuestion
 
 TEXT_SUFFIXES = (".md", ".markdown", ".txt")
 QRELS_NAMES = ("qrels.tsv", "qrels/test.tsv")
@@ -33,36 +34,6 @@ class DatasetDocument:
 
 
 @dataclass(frozen=True, slots=True)
-class Gold:
-    """A document that answers a question. `gain` > 0; `quote` is the piece of its text that answers, "" if unknown."""
-
-    source: str
-    gain: float = 1.0
-    quote: str = ""
-
-    @property
-    def item(self) -> str:
-        """What a ranking must hold: the passage where its quote is known, else the document."""
-        return f"{self.source}: {self.quote}" if self.quote else self.source
-
-
-@dataclass(frozen=True, slots=True)
-class GoldQuestion:
-    """A question and what answers it. `gold` is empty exactly where it is not answerable."""
-
-    id: str
-    question: str
-    gold: tuple[Gold, ...]
-    answer: str | None
-    answerable: bool
-    language: str
-
-    def gains(self) -> dict[str, float]:
-        """Gain per passage or document."""
-        return {gold.item: gold.gain for gold in self.gold}
-
-
-@dataclass(frozen=True, slots=True)
 class Dataset:
     """`sha256` covers the documents in order, `questions_sha256` the questions: a changed question needs no new ingest.
 
@@ -71,7 +42,7 @@ class Dataset:
 
     name: str
     documents: tuple[DatasetDocument, ...]
-    questions: tuple[GoldQuestion, ...]
+    questions: tuple[GoldenQuestion, ...]
     sha256: str
     questions_sha256: str
     left_out: int = 0
@@ -96,7 +67,7 @@ def read_beir(folder: Path) -> Dataset:
     queries = {row["_id"]: row for row in _beir_queries(folder / "queries.jsonl")}
     judged = _read_qrels(_qrels_path(folder), queries.keys(), documents.keys())
     questions = [
-        GoldQuestion(key, row["text"], gold, row.get("answer") or None, True, row.get("language") or UNKNOWN_LANGUAGE)
+        GoldenQuestion(key, row["text"], gold, row.get("answer") or None, row.get("language") or UNKNOWN_LANGUAGE)
         for key, row in queries.items()
         if (gold := tuple(Gold(source, gain) for source, gain in judged.get(key, {}).items() if gain > 0))
     ]
@@ -112,16 +83,25 @@ def read_golden(folder: Path) -> Dataset:
     line ends count as one line feed. Hidden files are passed over; a file of another type is an error, not a gap.
     """
     documents = {document.source: document for document in _golden_documents(folder / "documents")}
-    path = folder / "golden.jsonl"
-    questions: dict[str, GoldQuestion] = {}
+    questions = read_golden_questions(folder / "golden.jsonl")
+    for where, question in questions.items():
+        for gold in question.gold:
+            _check(gold, documents, where)
+    return _dataset(folder, documents.values(), questions.values())
+
+
+def read_golden_questions(path: Path) -> dict[str, GoldenQuestion]:
+    """Read a `golden.jsonl` alone: each question under its place, "file:line". Unanswerable ones are kept."""
+    questions: dict[str, GoldenQuestion] = {}
+    seen: set[str] = set()
     for line, row in _rows(path):
-        question = _golden_question(row, documents, f"{path}:{line}")
-        if question.id in questions:
+        question = questions[f"{path}:{line}"] = _golden_question(row, f"{path}:{line}")
+        if question.id in seen:
             raise InvalidInput(f"{path}:{line}", f"id {question.id!r} occurs twice")
-        questions[question.id] = question
+        seen.add(question.id)
     if not questions:
         raise InvalidInput(str(path), "holds no question")
-    return _dataset(folder, documents.values(), questions.values())
+    return questions
 
 
 # --- BEIR ---------------------------------------------------------------------------------------------------------
@@ -215,7 +195,7 @@ def _golden_documents(folder: Path) -> Iterator[DatasetDocument]:
         yield DatasetDocument(name, heading.group(1).strip() if heading else path.stem, text)
 
 
-def _golden_question(row: dict[str, Any], documents: Mapping[str, DatasetDocument], where: str) -> GoldQuestion:
+def _golden_question(row: dict[str, Any], where: str) -> GoldenQuestion:
     answerable, passages = row.get("answerable", True), row.get("gold", [])
     if not isinstance(answerable, bool):
         raise InvalidInput(where, "answerable must be true or false")
@@ -223,23 +203,23 @@ def _golden_question(row: dict[str, Any], documents: Mapping[str, DatasetDocumen
         raise InvalidInput(where, "gold must be a list of objects")
     if answerable != bool(passages):
         raise InvalidInput(where, "gold must name a passage exactly where the question is answerable")
-    return GoldQuestion(
+    return GoldenQuestion(
         id=_required(row, "id", where),
         question=_required(row, "question", where),
-        gold=tuple(_gold(passage, documents, where) for passage in passages),
+        gold=tuple(
+            Gold(_required(passage, "source", where), quote=_string(passage, "quote", where, required=False) or "")
+            for passage in passages
+        ),
         answer=_string(row, "answer", where, required=False) or None,
-        answerable=answerable,
         language=_string(row, "language", where, required=False) or UNKNOWN_LANGUAGE,
     )
 
 
-def _gold(passage: dict[str, Any], documents: Mapping[str, DatasetDocument], where: str) -> Gold:
-    source, quote = _required(passage, "source", where), _string(passage, "quote", where, required=False) or ""
-    if source not in documents:
-        raise InvalidInput(where, f"document {source!r} is not in the folder")
-    if quote not in documents[source].text:
-        raise InvalidInput(where, f"the quote is not a piece of {source!r}")
-    return Gold(source, quote=quote)
+def _check(gold: Gold, documents: Mapping[str, DatasetDocument], where: str) -> None:
+    if gold.source not in documents:
+        raise InvalidInput(where, f"document {gold.source!r} is not in the folder")
+    if gold.quote not in documents[gold.source].text:
+        raise InvalidInput(where, f"the quote is not a piece of {gold.source!r}")
 
 
 # --- lines and fields ---------------------------------------------------------------------------------------------
@@ -306,7 +286,7 @@ def _new_id(row: Mapping[str, Any], seen: set[str], where: str) -> str:
 
 
 def _dataset(
-    folder: Path, documents: Iterable[DatasetDocument], questions: Iterable[GoldQuestion], *, left_out: int = 0
+    folder: Path, documents: Iterable[DatasetDocument], questions: Iterable[GoldenQuestion], *, left_out: int = 0
 ) -> Dataset:
     corpus, asked = tuple(documents), tuple(questions)
     return Dataset(

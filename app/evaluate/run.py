@@ -1,6 +1,6 @@
 """Run the questions of a data set through the search that people use, and measure its rankings."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 
@@ -11,14 +11,14 @@ from app.db.documents import ChunkDetail
 from app.db.pool import Db
 from app.errors import RagledgerError
 from app.evaluate import metrics
-from app.evaluate.datasets import Dataset, GoldQuestion
+from app.evaluate.datasets import Dataset
 from app.evaluate.report import Results, summarise
 from app.ingest import pipeline as ingest
 from app.lexical.tokens import TOKENIZER
 from app.query import pipeline, quote, refuse
 from app.query.timing import Timings
 from app.query.understand import understand
-from app.records import Candidates, Collection, Ints, Question, Source
+from app.records import Candidates, Collection, GoldenQuestion, Ints, Question, Source
 from app.resources import Resources
 
 DEPTH = 10
@@ -30,7 +30,7 @@ Progress = Callable[[str, int, int], None]  # what, how many done, of how many
 class Case:
     """One question's outcome: documents in order, by ranking, and whether the answer would be refused."""
 
-    question: GoldQuestion
+    question: GoldenQuestion
     ranked: dict[str, list[str]]
     refused: bool
 
@@ -38,17 +38,30 @@ class Case:
 def evaluate(dataset: Dataset, resources: Resources, on_progress: Progress) -> Results:
     """Load a data set into its scratch collection, where it is not there yet, and measure it."""
     collection = load(dataset, resources, on_progress)
+    return measure(dataset.name, dataset.questions, collection, resources, on_progress, left_out=dataset.left_out)
+
+
+def measure(
+    name: str,
+    questions: Sequence[GoldenQuestion],
+    collection: Collection,
+    resources: Resources,
+    on_progress: Progress,
+    *,
+    left_out: int = 0,
+) -> Results:
+    """Ask a collection as it is. Raises ValueError where no question is answerable."""
     cases = []
-    for done, question in enumerate(dataset.questions, 1):
+    for done, question in enumerate(questions, 1):
         cases.append(_case(question, collection, resources))
-        on_progress("asking", done, len(dataset.questions))
+        on_progress("asking", done, len(questions))
     answerable = [case for case in cases if case.question.answerable]
     rates = metrics.refusal_rates([c.question.answerable for c in cases], [c.refused for c in cases])
     scores = {
         ranking: [metrics.question_scores(case.ranked[ranking], case.question.gains()) for case in answerable]
         for ranking in ("fused", "vector", "bm25")
     }
-    return summarise(dataset.name, scores, refusals=rates, left_out=dataset.left_out)
+    return summarise(name, scores, refusals=rates, left_out=left_out)
 
 
 def load(dataset: Dataset, resources: Resources, on_progress: Progress) -> Collection:
@@ -68,7 +81,7 @@ def load(dataset: Dataset, resources: Resources, on_progress: Progress) -> Colle
         return collections.get(connection, collection.name)
 
 
-def _case(gold: GoldQuestion, collection: Collection, resources: Resources) -> Case:
+def _case(gold: GoldenQuestion, collection: Collection, resources: Resources) -> Case:
     question = Question(gold.question, collection.name, resources.ranking_with(top_k=DEPTH))
     asked = understand(question, collection, resources)
     found = pipeline.find(asked, resources, Timings())
@@ -88,7 +101,7 @@ def _case(gold: GoldQuestion, collection: Collection, resources: Resources) -> C
 
 
 def ranked_items(
-    gold: GoldQuestion, candidates: Candidates, ranks: Ints, collection_id: int, snapshot: Db
+    gold: GoldenQuestion, candidates: Candidates, ranks: Ints, collection_id: int, snapshot: Db
 ) -> list[str]:
     """What a ranking holds, best first: documents, each at its best chunk, or where the gold are passages, those of
     them that its chunks hold, and the other chunks by their ids. Rank 0 means not on it."""
@@ -101,6 +114,6 @@ def ranked_items(
     return list(dict.fromkeys(items))
 
 
-def _passages(gold: GoldQuestion, chunk: ChunkDetail) -> list[str]:
+def _passages(gold: GoldenQuestion, chunk: ChunkDetail) -> list[str]:
     held = [g.item for g in gold.gold if g.source == chunk.source and g.quote in chunk.text]
     return held or [f"chunk {chunk.id}"]

@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.evaluate import metrics
-from app.evaluate.datasets import Dataset, GoldQuestion
+from app.evaluate.datasets import Dataset
 from app.evaluate.metrics import SEED, Estimate
 from app.evaluate.run import Progress, load
 from app.query import fuse, head, recall, rerank
 from app.query.rerank import spans
 from app.query.understand import tokenized, understand
-from app.records import Candidates, Collection, Floats, FusionName, Question, Ranking, Recalled
+from app.records import Candidates, Collection, Floats, FusionName, GoldenQuestion, Question, Ranking, Recalled
 from app.resources import Resources
 
 FOLDS = 5
@@ -88,7 +88,7 @@ def gather(dataset: Dataset, resources: Resources, on_progress: Progress) -> lis
     return cases
 
 
-def _case(gold: GoldQuestion, collection: Collection, resources: Resources) -> Case:
+def _case(gold: GoldenQuestion, collection: Collection, resources: Resources) -> Case:
     asked = understand(Question(gold.question, collection.name, _RANKED), collection, resources)
     with resources.database.read() as snapshot:
         asked = tokenized(asked, snapshot)

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -150,10 +151,10 @@ def test_a_change_of_model_is_estimated_refused_and_given_up(cli: Cli, notes: Pa
     for options, said in (
         (("--dimension", "128"), "has dim 384"),
         (("--query-prefix", "ask: "), "has query_prefix 'query: '"),
-        (("--min-ndcg-ratio", "1"), "needs --golden"),
         (("--abandon", "--model", "bge-m3"), "--collection alone"),
     ):
         assert said in cli(*of_k, *options, status=2)
+    assert "no golden question" in cli(*of_k, "--min-ndcg-ratio", "1", status=1)
     assert "EMBED_MODEL" in cli(*of_k, "--backend", "ollama", status=1)
     assert "EMBED_BACKEND" in cli(*of_k, "--backend", "nobody", status=1)
     assert "384" in cli("psql", "-X", "-Atc", "SELECT DISTINCT vector_dims(embedding) FROM embedding")
@@ -173,6 +174,40 @@ def test_a_data_set_of_ones_own_is_measured(cli: Cli, tmp_path: Path) -> None:
     before = cli("psql", "-X", "-Atc", "SELECT count(*) FROM document")
     cli("eval", "--dataset", tmp_path, "--json")
     assert cli("psql", "-X", "-Atc", "SELECT count(*) FROM document") == before
+
+
+def test_a_collection_is_measured_by_its_own_golden_questions(cli: Cli, notes: Path, tmp_path: Path) -> None:
+    cli("ingest", notes, "--collection", "k")
+    of_k = ("--collection", "k")
+    assert "has no golden question" in cli("eval", *of_k, status=1)
+    gold = [{"source": "kettle.md", "quote": "holds 12 litres"}]
+    kettle = {"id": "1", "question": "How much does the kettle hold?", "gold": gold, "answer": None, "language": "und"}
+    leave: dict[str, Any] = {
+        "id": "2",
+        "question": "Wer darf Urlaub nehmen?",
+        "gold": [],
+        "answer": None,
+        "language": "de",
+    }
+    rows = [kettle | {"answerable": True}, leave | {"answerable": False}]
+    file = tmp_path / "golden.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    assert "2 added, 0 replaced" in cli("golden", "import", file, *of_k)
+    assert [json.loads(line) for line in cli("golden", "export", *of_k).splitlines()] == rows
+    result = json.loads(cli("eval", *of_k, "--json"))
+    assert (result["dataset"], result["questions"], result["fused"]["recall@1"]) == ("k", 1, 1.0)
+    assert result["refusals"]["unanswerable"] == 1
+
+    wrong = kettle | {"gold": [gold[0] | {"quote": "holds 13 litres"}]}
+    file.write_text(json.dumps(leave | {"answerable": False, "answer": "new"}) + "\n" + json.dumps(wrong), "utf-8")
+    assert "golden.jsonl:2: the quote is not a piece of 'kettle.md'" in cli("golden", "import", file, *of_k, status=1)
+    assert [json.loads(line) for line in cli("golden", "export", *of_k).splitlines()] == rows  # all or none
+
+    (notes / "kettle.md").write_text("# Kettle\n\nThe copper kettle holds 14 litres.", encoding="utf-8")
+    cli("ingest", notes, "--collection", "k")
+    assert json.loads(cli("eval", *of_k, "--json"))["fused"]["recall@10"] == 0.0
+    assert "1 removed, 1 not found" in cli("golden", "remove", "1", "3", *of_k)
+    assert [json.loads(line) for line in cli("golden", "export", *of_k).splitlines()] == rows[1:]
 
 
 @pytest.mark.parametrize(

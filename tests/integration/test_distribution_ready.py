@@ -14,7 +14,7 @@ from app.settings import ROOT
 DISTRIBUTED = {
     *("document", "pending_document", "chunk", "embedding", "span", "span_embedding"),
     *("lexical_segment", "lexical_posting", "lexical_tombstone"),
-    *("qa_pair", "qa_embedding", "query_log", "query_hit"),
+    *("qa_pair", "qa_embedding", "golden_question", "query_log", "query_hit"),
 }
 REFERENCE = {  # few rows, on every node
     "collection": "what the distributed tables refer to",

@@ -21,14 +21,14 @@ from app.clients.embedder import Embedder, checked
 from app.db import collections, indexes, reembeddings, spaces
 from app.db.indexes import Progress
 from app.errors import CollectionNotFound, Conflict, EmbedderUnavailable, EmbeddingFailed
+from app.evaluate import golden
 from app.evaluate.compare import Comparison, compare
-from app.evaluate.datasets import Dataset, Gold, GoldQuestion
 from app.ingest import estimate, pipeline, reembed, retire, store
 from app.ingest.tokenized import Tokenized
 from app.query import pipeline as search
 from app.query.timing import Timings
 from app.query.understand import understand
-from app.records import Collection, Question, Source, Space, Vectors
+from app.records import Collection, Gold, GoldenQuestion, Question, Source, Space, Vectors
 from app.resources import Resources
 from app.services import processes
 from tests.embedders import Away
@@ -438,31 +438,30 @@ def test_an_estimate_changes_nothing_and_is_near_what_it_takes(own: Resources) -
     assert made.vector_bytes == pytest.approx(taken, rel=0.4)
 
 
-def reciprocal_ranks(resources: Resources, dataset: Dataset) -> list[float]:
+def reciprocal_ranks(resources: Resources, questions: Sequence[GoldenQuestion]) -> list[float]:
     """Of each gold document in what a search returns."""
     ranking = resources.ranking_with(top_k=10, collapse_duplicates=False)
-    found = [search.search(Question(g.question, "k", ranking), resources).hits for g in dataset.questions]
+    found = [search.search(Question(g.question, "k", ranking), resources).hits for g in questions]
     return [
         next((1 / hit.rank for hit in hits if hit.source == g.gold[0].source), 0.0)
-        for g, hits in zip(dataset.questions, found, strict=True)
+        for g, hits in zip(questions, found, strict=True)
     ]
 
 
 def test_both_models_are_compared_on_golden_questions(own: Resources) -> None:
     filled(own, 40)
     questions = tuple(
-        GoldQuestion(str(n), " ".join(words), (Gold(f"document {n}"),), None, answerable=True, language="en")
+        GoldenQuestion(str(n), " ".join(words), (Gold(f"document {n}"),), None, "en")
         for n, words in enumerate(zip(WORDS, WORDS[3:], strict=False))
     )
-    dataset = Dataset("golden", (), questions, "", "")
     seen: list[Comparison] = []
 
     def check(before: Collection, after: Collection) -> None:
-        seen.append(compare(dataset, before, after, own, lambda *_: None))
+        seen.append(compare(questions, before, after, own, lambda *_: None))
 
-    before = reciprocal_ranks(own, dataset)
+    before = reciprocal_ranks(own, questions)
     assert changed(own, target=identity("short", 8), check=check)
-    after = reciprocal_ranks(own, dataset)
+    after = reciprocal_ranks(own, questions)
     assert before != after
     (made,) = seen
     assert made.questions == len(questions)
@@ -475,15 +474,14 @@ def test_a_model_that_ranks_worse_than_asked_for_is_not_switched_to(
     own: Resources, new: Hashed, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     filled(own)
-    (tmp_path / "corpus.jsonl").write_text('{"_id": "document 1", "text": "as it is in k"}\n')
-    (tmp_path / "queries.jsonl").write_text('{"_id": "q", "text": "document 1"}\n')
-    (tmp_path / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\nq\tdocument 1\t1\n")
+    (tmp_path / "g.jsonl").write_text('{"id": "q", "question": "document 1", "gold": [{"source": "document 1"}]}\n')
+    assert golden.put(tmp_path / "g.jsonl", "k", own) == (1, 0)
     space = collection(own).space
     with pytest.raises(click.ClickException, match=r"under 1\.5: not switched.*--abandon"):
-        changed(own, check=partial(command.check, tmp_path, 1.5, own))
+        changed(own, check=partial(command.check, 1.5, own))
     assert collection(own).space == space
     assert "ndcg@10" in capsys.readouterr().out
-    assert changed(own, check=partial(command.check, tmp_path, 0.5, own))
+    assert changed(own, check=partial(command.check, 0.5, own))
     assert sum(new.passages[text] for text in new.passages if text.startswith("document")) == 10
     assert_whole(own, new)
 
