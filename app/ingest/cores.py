@@ -49,7 +49,7 @@ def segments(batches: Iterable[Texts], words: WordList) -> Generator[Segment]:
 def _pooled(pool: ProcessPoolExecutor, batches: Iterable[Texts], words: WordList, ahead: int) -> Iterator[Segment]:
     waiting: deque[tuple[Texts, Future[Segment] | None]] = deque()
     for batch in batches:
-        waiting.append((batch, _submitted(pool, batch, words)))
+        waiting.append((batch, _submitted(pool, batch, words) if waiting else None))  # the first here, as they start
         if len(waiting) == ahead:
             yield _result(*waiting.popleft(), words)
     while waiting:

@@ -17,7 +17,7 @@ from app.settings import ROOT
 from tests.bench.measured import Report, in_turn, ratio
 
 ROUNDS = 3
-CHARS = 4_000_000
+CHARS = (4_000_000, 16_000_000)
 BATCH_CHARS = 1_000_000
 READY = "from app.lexical.tokens import tokens; tokens('路径参数 path parameters')"
 
@@ -30,14 +30,14 @@ def texts() -> list[str]:
     return found + [text for line in lines for text in json.loads(line).values() if isinstance(text, str)]
 
 
-def batches(some: list[str]) -> Iterator[Mapping[int, str]]:
+def batches(some: list[str], chars: int) -> Iterator[Mapping[int, str]]:
     """Numbered, so that no two are equal."""
     batch: dict[int, str] = {}
     for n in count():
         batch[n] = f"{n} {some[n % len(some)]}"
         if sum(map(len, batch.values())) >= BATCH_CHARS:
             yield batch
-            if n * len("".join(some)) // len(some) >= CHARS:
+            if n * len("".join(some)) // len(some) >= chars:
                 return
             batch = {}
 
@@ -50,24 +50,29 @@ def made_on_all(given: list[Mapping[int, str]]) -> None:
 
 def main() -> int:
     report = Report("tokens")
-    given = list(batches(texts()))
+    for chars in CHARS:
+        compare(report, list(batches(texts(), chars)))
+    ready = in_turn({"": lambda: subprocess.run([sys.executable, "-c", READY], check=True, cwd=ROOT)}, ROUNDS)  # noqa: S603
+    report.line(f"a process makes its first tokens after {min(ready['']):.2f} s")
+    return len(report.failures)
+
+
+def compare(report: Report, given: list[Mapping[int, str]]) -> None:
+    """Tokens alone, and whole segments on one core and on all, the start of the processes included."""
     megabytes = sum(len(text.encode()) for batch in given for text in batch.values()) / 1e6
     taken = in_turn(
         {
             "tokens": lambda: [tokens(text) for batch in given for text in batch.values()],
             "segments, one core": lambda: [cores.segment(batch, NO_WORDS) for batch in given],
             "segments, all cores": lambda: made_on_all(given),
-            "ready": lambda: subprocess.run([sys.executable, "-c", READY], check=True, cwd=ROOT),  # noqa: S603
         },
         ROUNDS,
     )
-    for name in ("tokens", "segments, one core", "segments, all cores"):
-        report.line(f"{name}: {megabytes / min(taken[name]):.2f} MB/s of {megabytes:.0f} MB")
+    for name, seconds in taken.items():
+        report.line(f"{name}: {megabytes / min(seconds):.2f} MB/s of {megabytes:.0f} MB")
     report.line(
         f"all cores over one: {ratio(taken['segments, one core'], taken['segments, all cores']):.2f} times as fast"
     )
-    report.line(f"a process makes its first tokens after {min(taken['ready']):.2f} s")
-    return len(report.failures)
 
 
 if __name__ == "__main__":
