@@ -31,7 +31,8 @@ from app.lexical.tokens import tokens
 from app.records import Collection, Floats, Ints, ModelIdentity, Space, Splitting
 from app.resources import Resources
 from tests.bench import zipf
-from tests.bench.measured import Report, in_turn, ratio, service, timed
+from tests.bench.measured import Report, in_turn, ratio, timed
+from tests.bench.serving import service
 
 K1, B, TOP = 1.5, 0.75, 100
 QUESTIONS = 40

@@ -17,7 +17,8 @@ from app import services
 from app.records import Collection
 from app.resources import Resources
 from tests.bench import points
-from tests.bench.measured import Report, ratio, service, timed
+from tests.bench.measured import Report, ratio, timed
+from tests.bench.serving import service
 
 LEAST = 0.4
 Admin = psycopg.Connection[tuple[object, ...]]

@@ -2,20 +2,11 @@
 
 # ruff: noqa: T201 - a benchmark prints
 
-import shutil
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from tempfile import mkdtemp
 from typing import TypeVar
-
-from app import services
-from app.db import migrate
-from app.resources import Resources, build
-from app.settings import Settings
 
 Result = TypeVar("Result")
 
@@ -61,21 +52,3 @@ def in_turn(sides: Mapping[str, Callable[[], object]], rounds: int) -> dict[str,
 def ratio(over: list[float], under: list[float]) -> float:
     """The median of the rounds' ratios."""
     return statistics.median(a / b for a, b in zip(over, under, strict=True))
-
-
-@contextmanager
-def service(**settings: object) -> Iterator[Resources]:
-    """Embedded servers and a migrated database in a folder of their own, gone afterwards."""
-    folder = Path(mkdtemp(prefix="ragledger-bench-"))
-    folder.chmod(0o755)
-    made = Settings.model_validate({"ragledger_home": folder} | settings)
-    try:
-        migrate.upgrade(services.database_url(made))
-        resources = build(made)
-        try:
-            yield resources
-        finally:
-            resources.close()
-    finally:
-        services.stop(made)
-        shutil.rmtree(folder, ignore_errors=True)

@@ -35,7 +35,8 @@ from app.query import pipeline
 from app.records import Collection, Question
 from app.resources import Resources
 from tests.bench.filled import Prose, fill
-from tests.bench.measured import Report, in_turn, ratio, service, timed
+from tests.bench.measured import Report, in_turn, ratio, timed
+from tests.bench.serving import service
 
 MOST = 1.25
 NAME = "bench"

@@ -19,7 +19,8 @@ from app.records import Collection, Question
 from app.resources import Resources
 from app.settings import ROOT
 from tests.bench.filled import Prose, fill
-from tests.bench.measured import Report, service
+from tests.bench.measured import Report
+from tests.bench.serving import service
 
 GROUPS = {
     "text": ("document", "chunk"),

@@ -27,7 +27,8 @@ from app.records import Asked, Filters, Ints, Question, Ranking, Vector
 from app.resources import Resources
 from app.services import binaries
 from tests.bench import points
-from tests.bench.measured import Report, ratio, service, timed
+from tests.bench.measured import Report, ratio, timed
+from tests.bench.serving import service
 
 LEAST_RECALL, MOST = 0.95, 1.1
 K, CANDIDATES, QUESTIONS = 10, 100, 60
