@@ -19,6 +19,7 @@ from app.records import Gold, GoldenQuestion
 TEXT_SUFFIXES = (".md", ".markdown", ".txt")
 QRELS_NAMES = ("qrels.tsv", "qrels/test.tsv")
 QRELS_HEADER = ["query-id", "corpus-id", "score"]
+ID_CHARS = 500  # an indexed value of PostgreSQL has at most 2,704 bytes
 UNKNOWN_LANGUAGE = "und"  # BCP 47
 _TITLE = re.compile(r"\s*# +(.+)")
 _LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
@@ -203,6 +204,8 @@ def _golden_question(row: dict[str, Any], where: str) -> GoldenQuestion:
         raise InvalidInput(where, "gold must be a list of objects")
     if answerable != bool(passages):
         raise InvalidInput(where, "gold must name a passage exactly where the question is answerable")
+    if len(_required(row, "id", where)) > ID_CHARS:
+        raise InvalidInput(where, f"id has more than {ID_CHARS} characters")
     return GoldenQuestion(
         id=_required(row, "id", where),
         question=_required(row, "question", where),

@@ -208,6 +208,7 @@ def test_hidden_files_are_passed_over(tmp_path: Path) -> None:
     ("changes", "what"),
     [
         ({"id": ""}, "id is empty"),
+        ({"id": "码" * 501}, "id has more than 500 characters"),
         ({"question": None}, "question must be a string"),
         ({"answerable": "no"}, "answerable must be true or false"),
         ({"gold": {}}, "gold must be a list"),
