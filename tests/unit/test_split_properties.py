@@ -4,7 +4,7 @@ import time
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from app.errors import InvalidInput
@@ -103,6 +103,7 @@ def assert_exact(content: str, chunks: tuple[Chunk, ...], size: int, media_type:
 
 @settings(max_examples=600, deadline=None)
 @given(TEXTS, splittings(), st.sampled_from(MEDIA_TYPES))
+@example("0\n" + "0" * 21 + "\n" + "0" * 27 + "\n0", Splitting("semantic", 50, 21), "text/markdown")
 def test_chunks_are_exact_in_order_bounded_trimmed_and_leave_nothing_out(
     content: str, splitting: Splitting, media_type: str
 ) -> None:

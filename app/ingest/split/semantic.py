@@ -146,7 +146,8 @@ def _balanced(chunks: Iterable[Units], size: int) -> list[Units]:
     if len(found) < 2 or _length(found[-1]) >= size // _SMALL:
         return found
     units = [unit for unit in found[-2] if unit.start < found[-1][0].start] + found[-1]
-    cuts = [at for at in range(1, len(units)) if not units[at - 1].leads]
+    reached = found[-3][-1].end if len(found) > 2 else 0  # a half of repeated sentences alone would be no chunk
+    cuts = [at for at in range(1, len(units)) if not units[at - 1].leads and units[at - 1].end > reached]
     halves = [(units[:at], units[at:]) for at in cuts if max(_length(units[:at]), _length(units[at:])) <= size]
     best = min(halves, key=lambda pair: max(map(_length, pair)), default=(found[-2], found[-1]))
     return [*found[:-2], *best]
