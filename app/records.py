@@ -104,13 +104,18 @@ class Collection:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One document as read: `source` is its name within the collection (a relative path, or the caller's id)."""
+    """One document as read: `source` is its name within the collection (a relative path, or the caller's id).
+
+    `pages`: where each begins in the content, of formats that have pages. `warnings`: what could not be read of it.
+    """
 
     source: str
     title: str
     media_type: str
     content: str
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    pages: tuple[int, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +128,10 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A piece of a document: `text == content[start_char:end_char]`. `section` is the heading path, "A > B"."""
+    """A piece of a document: `text == content[start_char:end_char]`. `section` is the heading path, "A > B".
+
+    `page` and `line` are where it begins, from 1: a page only where the format has them, a line since they are kept.
+    """
 
     ordinal: int
     start_char: int
@@ -131,6 +139,8 @@ class Chunk:
     text: str
     section: str
     spans: tuple[Span, ...] = ()
+    page: int | None = None
+    line: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +164,7 @@ class Ingested:
     chunks: int = 0
     chunks_reused: int = 0
     reason: str = ""
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -405,6 +416,8 @@ class Hit:
     score: float
     also_found_in: tuple[FoundIn, ...] = ()
     passage: Passage | None = None
+    page: int | None = None
+    line: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -197,6 +197,7 @@ class PendingDocument(SQLModel, table=True):
     title: str = _text()
     media_type: str = _text()
     content: str = _text()
+    pages: list[int] = Field(sa_column=Column(ARRAY(Integer), nullable=False, server_default=literal("'{}'")))
     meta: dict[str, Any] = Field(sa_column=Column("metadata", JSONB, nullable=False, server_default=literal("'{}'")))
     digest: str = _text()
     error: str = _text()
@@ -229,6 +230,7 @@ class Chunk(SQLModel, table=True):
     text_sha256: str = _text()
     section: str = _text(server_default=literal("''"))
     page: int | None = _int(nullable=True)
+    line: int | None = _int(nullable=True)
     # of its characters, 0 to 1: what BM25 can be asked of a chunk depends on its language
     han_share: float = Field(sa_column=Column(REAL, Computed(HAN_SHARE, persisted=True)))
     meta: dict[str, Any] = Field(sa_column=Column("metadata", JSONB, nullable=False, server_default=literal("'{}'")))

@@ -51,6 +51,19 @@ class Parameters(BaseModel):
 # --- documents ----------------------------------------------------------------------------------------------------
 
 
+MediaType = Literal[
+    "text/plain",
+    "text/markdown",
+    "text/html",
+    "text/x-rst",
+    "text/csv",
+    "text/tab-separated-values",
+    "application/json",
+    "application/jsonl",
+    "application/x-ipynb+json",
+]
+
+
 class DocumentBody(Body):
     """One document as text."""
 
@@ -63,7 +76,7 @@ class DocumentBody(Body):
     title: Annotated[Text, Field(max_length=500, description="Left out: the first heading, or the source")] = Field(
         "", json_schema_extra=_setting
     )
-    media_type: Literal["text/plain", "text/markdown"] = "text/plain"
+    media_type: MediaType = "text/plain"
     metadata: Metadata = Field({}, json_schema_extra=_example({"department": "HR"}))
 
     def to_source(self) -> Source:

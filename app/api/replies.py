@@ -42,6 +42,7 @@ class DocumentOutcome(Reply):
     chunks: int = 0
     chunks_reused: int = Field(0, description="Chunks of equal text, whose vectors were kept")
     reason: str = Field("", description="Why it failed, or waits")
+    warnings: list[str] = Field([], description="What could not be read of it, or for certain")
 
     @classmethod
     def of(cls, outcome: Ingested) -> "DocumentOutcome":
@@ -80,6 +81,9 @@ class DocumentsReply(Reply):
     next_after: int | None
 
 
+_OF_CHUNK = ("ordinal", "start_char", "end_char", "section", "page", "line", "text")
+
+
 class ChunkReply(Reply):
     """A piece of a document: `text` is `content[start_char:end_char]`, in characters."""
 
@@ -88,13 +92,14 @@ class ChunkReply(Reply):
     start_char: int
     end_char: int
     section: str
+    page: int | None = Field(description="Where it begins, from 1, in formats that have pages")
+    line: int | None = Field(description="Where it begins, from 1; null where it was ingested by an older version")
     text: str
 
     @classmethod
     def of(cls, chunk_id: int, chunk: Chunk) -> "ChunkReply":
         """A stored chunk."""
-        place = {"start_char": chunk.start_char, "end_char": chunk.end_char}
-        return cls(chunk_id=chunk_id, ordinal=chunk.ordinal, section=chunk.section, text=chunk.text, **place)
+        return cls.model_validate({"chunk_id": chunk_id} | {name: getattr(chunk, name) for name in _OF_CHUNK})
 
 
 class ChunksReply(Reply):

@@ -43,6 +43,8 @@ class HitReply(Reply):
     source: str
     title: str
     section: str
+    page: int | None = Field(description="Where it begins, from 1, in formats that have pages")
+    line: int | None = Field(description="Where it begins, from 1; null where it was ingested by an older version")
     start_char: int
     end_char: int
     text: str

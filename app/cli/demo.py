@@ -18,7 +18,7 @@ SAMPLES = ROOT / "app" / "samples"
 COLLECTION = "demo"
 NEXT = """
 Go on with your own documents:
-  ragledger ingest PATH --collection NAME      Markdown and text, files or folders
+  ragledger ingest PATH --collection NAME      files or folders: Markdown, HTML, PDF, Word, spreadsheets ...
   ragledger search "question" --collection NAME
   ragledger ask "question" --collection NAME
   ragledger serve                              the same over HTTP

@@ -31,7 +31,7 @@ PENDING_EXIT = 3
 @click.option("--all", "every", is_flag=True, help="With --pending: those of every collection.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the summary.")
 def ingest(paths: tuple[Path, ...], collection: str | None, pending: bool, every: bool, as_json: bool) -> None:
-    """Ingest Markdown and text files, and folders of them.
+    """Ingest files and folders of them: Markdown, text, HTML, PDF, Word, slides, spreadsheets, books, notebooks, data.
 
     The same file again is unchanged; a changed one replaces its chunks. Bad files are listed with their reason, the
     others go in; the exit code is then 1. Where no embedder answers, documents are kept and not found yet, and the
@@ -110,6 +110,7 @@ def summary(name: str, outcomes: Sequence[Ingested], nothing: str = "no file fou
     parts = [f"{counts[kind]} {kind}" for kind in KINDS if counts[kind]]
     lines = [f"{name}: {', '.join(parts) or nothing}; {chunks} chunks written, {reused} vectors reused"]
     lines += [f"  failed: {o.source}: {_reason(o)}" for o in outcomes if o.outcome == "failed"]
+    lines += [f"  {o.source}: {warning}" for o in outcomes for warning in o.warnings if o.outcome != "unchanged"]
     reasons = Counter(outcome.reason for outcome in outcomes if outcome.outcome == "pending")
     lines += [f"  pending, not found yet: {n} wait for an embedder: {reason}" for reason, n in reasons.items()]
     return "\n".join(lines)

@@ -40,6 +40,8 @@ class ChunkDetail:
     end_char: int
     text: str
     text_sha256: str
+    page: int | None = None
+    line: int | None = None
 
 
 def find(connection: Db, collection_id: int, source: str) -> Stored | None:
@@ -155,7 +157,7 @@ def chunk_page(connection: Db, document_id: int, *, after: int, limit: int) -> l
     """(id, chunk) of a page of a document's chunks, after the given ordinal. Spans are left out."""
     values = {"document_id": document_id, "after": after, "limit": limit}
     rows = connection.execute(statement("chunks", "page"), values)
-    return [(row[0], Chunk(row[1], row[2], row[3], row[5], row[4])) for row in rows]
+    return [(row[0], Chunk(row[1], row[2], row[3], row[4], row[5], page=row[6], line=row[7])) for row in rows]
 
 
 def delete_chunks(connection: Db, collection_id: int, chunk_ids: Sequence[int]) -> None:
@@ -175,13 +177,13 @@ def insert_chunks(
 ) -> list[int]:
     """Insert chunks with their spans, each into its document. Returns their ids in the order given."""
     ids = [row[0] for row in connection.execute(statement("chunks", "reserve"), {"count": len(chunks)}).fetchall()]
-    places = ((c.ordinal, c.start_char, c.end_char, c.text) for c in chunks)
-    rows = zip(ids, document_ids, places, hashes, (chunk.section for chunk in chunks), strict=True)
+    places = ((c.ordinal, c.start_char, c.end_char, c.text, c.section, c.page, c.line) for c in chunks)
+    rows = zip(ids, document_ids, places, hashes, strict=True)
     _copy(
         connection,
         statement("chunks", "copy"),
-        ("int8", "int8", "int8", "int4", "int4", "int4", "text", "text", "text"),
-        ((collection_id, i, document_id, *place, digest, section) for i, document_id, place, digest, section in rows),
+        ("int8", "int8", "int8", "int4", "int4", "int4", "text", "text", "int4", "int4", "text"),
+        ((collection_id, i, document_id, *place, digest) for i, document_id, place, digest in rows),
     )
     spans = [(i, n, span) for i, chunk in zip(ids, chunks, strict=True) for n, span in enumerate(chunk.spans)]
     if spans:
@@ -219,6 +221,8 @@ def _places(chunks: Sequence[Chunk]) -> dict[str, list[Any]]:
         "starts": [chunk.start_char for chunk in chunks],
         "ends": [chunk.end_char for chunk in chunks],
         "sections": [chunk.section for chunk in chunks],
+        "pages": [chunk.page for chunk in chunks],
+        "lines": [chunk.line for chunk in chunks],
     }
 
 

@@ -19,8 +19,10 @@ from app.records import PendingDocument, Source
 def keep(connection: Db, collection_id: int, source: Source, error: RagledgerError) -> None:
     """Let a document wait, in the place of an older version that waits."""
     values = _errors(error) | {"collection_id": collection_id, "source": source.source, "title": source.title}
-    values |= {"media_type": source.media_type, "content": source.content, "metadata": Jsonb(dict(source.metadata))}
-    connection.execute(statement("pending", "keep"), values | {"digest": _digest(source)})
+    values |= {"media_type": source.media_type, "content": source.content, "pages": list(source.pages)}
+    connection.execute(
+        statement("pending", "keep"), values | {"metadata": Jsonb(dict(source.metadata)), "digest": _digest(source)}
+    )
 
 
 def note(connection: Db, collection_id: int, waiting: PendingDocument, error: RagledgerError) -> None:
@@ -60,7 +62,7 @@ def withdraw(connection: Db, collection_id: int, pending_id: int) -> None:
 def source_of(connection: Db, collection_id: int, waiting: PendingDocument) -> Source | None:
     """The document itself, or None where this version waits no more."""
     row = connection.execute(statement("pending", "content"), _version(collection_id, waiting)).fetchone()
-    return Source(waiting.source, waiting.title, waiting.media_type, row[0], row[1]) if row else None
+    return Source(waiting.source, waiting.title, waiting.media_type, row[0], row[1], tuple(row[2])) if row else None
 
 
 def listed(connection: Db, collection_id: int, *, after: int, limit: int) -> list[PendingDocument]:

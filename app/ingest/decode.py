@@ -1,7 +1,8 @@
-"""Bytes to text: right, or refused."""
+"""Bytes to text: right, or refused. What is not Unicode is told by the characters that its language uses most."""
 
 import codecs
 from collections import Counter
+from dataclasses import dataclass
 
 from app.errors import UnreadableDocument
 
@@ -12,8 +13,10 @@ _BOMS = (  # the longer first: UTF-32's begins with UTF-16's
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-# The characters that make up half of any Chinese text. Bytes of another encoding read as GB18030 or Big5 give Han
-# characters too, but hardly ever these.
+# The characters that make up half of any text in their language. Bytes of another encoding give characters of the same
+# script too, but hardly ever these.
+_KANA = frozenset(map(chr, (*range(0x3041, 0x3097), *range(0x30A1, 0x30FD))))
+_WESTERN = frozenset("éèêëàâäáãåæçñòóôöõøœùúûüßíìîïÉÈÊËÀÂÄÁÃÅÆÇÑÓÔÖÕØŒÙÚÛÜÍÎÏ’‘“”„‚«»‹›–—…•€£§°©®™¡·\u00a0")
 _COMMON = {
     "gb18030": frozenset(
         "的一是不了在人有我他这个们中来上大为和国地到以说时要就出会可也你对生能而子那得于着下自之年过发后作里用道行所然家种事成方"
@@ -31,37 +34,112 @@ _COMMON = {
         "接必場件計管期市直德資命山金指克許統區保至隊形社便空決治展馬科司五基眼書非則聽白卻界達光放強即像難且權思王象完設式色路記南品住"
         "請求參值類型配置用戶端服務器文件字符串默認函返響應頁據庫碼線程網絡版臺灣"
     ),
+    "cp932": _KANA,
+    "euc_jp": _KANA,
+    "cp949": frozenset(
+        "이다는의을를에가고로하은도지사기서해한어대자그리인나시부정보라게것있수제여주아일들만등과와으며면까장원전상성구동문국공학생위"
+        "경개발비용안내없않되된할함합니습었였않때말더또같우오모세간신방조무실물적조회연결설치행명단분계관산입력출화소중체유영작업"
+    ),
 }
 _PLAUSIBLE_SHARE = 0.3
+_MARGIN = 0.1  # of the best reading over the next
+_WESTERN_SHARE, _ASCII_SHARE = 0.95, 0.7  # of what is not ASCII, and of the letters
+_UTF16_SAMPLE, _UTF16_UNITS = 4_096, 8
 
 
-def decode(raw: bytes, source: str) -> str:
-    """UTF-8; UTF-16 and UTF-32 with a byte order mark; GB18030 and Big5 where the result reads as Chinese.
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """A text, and how sure its encoding is: 1 where the bytes themselves tell, else the share of usual characters."""
+
+    text: str
+    encoding: str
+    confidence: float = 1.0
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a reader of the outcome should know: that the encoding was told by the text alone."""
+        if self.confidence == 1:
+            return ()
+        return (f"read as {self.encoding}, by its usual characters (confidence {self.confidence:.2f})",)
+
+
+def decode(raw: bytes, source: str, declared: str | None = None) -> Decoded:
+    """UTF-8; UTF-16 and UTF-32; what the file declares; else GB18030, Big5, Shift-JIS, EUC-JP, EUC-KR or Windows-1252
+    where the result reads as text of their languages.
 
     Raises UnreadableDocument naming the first byte that does not fit, rather than return mojibake.
     """
-    encoding = next((name for bom, name in _BOMS if raw.startswith(bom)), "utf-8")
+    marked = next((name for bom, name in _BOMS if raw.startswith(bom)), None)
+    if marked is None and (guessed := _utf16(raw)):
+        return guessed
     try:
-        return raw.decode(encoding)
+        return Decoded(raw.decode(marked or "utf-8"), marked or "utf-8")
     except UnicodeDecodeError as e:
-        if encoding != "utf-8":
-            raise UnreadableDocument(f"{source}: is not {encoding}, as its first bytes say: byte {e.start}") from e
+        if marked:
+            raise UnreadableDocument(f"{source}: is not {marked}, as its first bytes say: byte {e.start}") from e
         if b"\0" in raw:
             raise UnreadableDocument(f"{source}: is binary: contains NUL at byte {raw.index(0)}") from e
-        share, text = max(_read_as(raw, name) for name in _COMMON)
-        if share < _PLAUSIBLE_SHARE:
-            value = f"0x{raw[e.start]:02X}"
-            message = f"byte {e.start} ({value}) is not UTF-8, and the file does not read as GB18030 or Big5 either"
-            raise UnreadableDocument(f"{source}: {message}; save it as UTF-8") from e
-        return text
+        if found := _declared(raw, declared) or _guessed(raw):
+            return found
+        value = f"0x{raw[e.start]:02X}"
+        message = f"byte {e.start} ({value}) is not UTF-8, and the file reads as no other encoding for certain"
+        raise UnreadableDocument(f"{source}: {message}; save it as UTF-8") from e
 
 
-def _read_as(raw: bytes, encoding: str) -> tuple[float, str]:
+def _declared(raw: bytes, encoding: str | None) -> Decoded | None:
+    try:
+        return Decoded(raw.decode(encoding), encoding) if encoding else None
+    except (UnicodeDecodeError, LookupError):
+        return None
+
+
+def _guessed(raw: bytes) -> Decoded | None:
+    readings = sorted((_read_as(raw, encoding) for encoding in _COMMON), key=lambda each: each.confidence)
+    second, best = readings[-2:]
+    if best.confidence >= _PLAUSIBLE_SHARE and best.confidence - second.confidence >= _MARGIN:
+        return best
+    return _western(raw)
+
+
+def _read_as(raw: bytes, encoding: str) -> Decoded:
     """The text, and the share of common characters among its letters beyond ASCII; 0 where it cannot be decoded."""
     try:
         text = raw.decode(encoding)
     except UnicodeDecodeError:
-        return 0.0, ""
+        return Decoded("", encoding, 0.0)
     letters = {char: count for char, count in Counter(text).items() if not char.isascii() and char.isalpha()}
     common = sum(count for char, count in letters.items() if char in _COMMON[encoding])
-    return common / max(sum(letters.values()), 1), text
+    return Decoded(text, encoding, common / max(sum(letters.values()), 1))
+
+
+def _western(raw: bytes) -> Decoded | None:
+    """Windows-1252, which holds Latin-1's letters: few of them among many of ASCII."""
+    try:
+        text = raw.decode("cp1252")
+    except UnicodeDecodeError:
+        return None
+    beyond = {char: count for char, count in Counter(text).items() if not char.isascii()}
+    share = sum(count for char, count in beyond.items() if char in _WESTERN) / max(sum(beyond.values()), 1)
+    plain = sum(char.isascii() for char in text if char.isalpha()) / max(sum(map(str.isalpha, text)), 1)
+    hungarian = "õ" in text and "ã" not in text  # its ő stands where õ does; Portuguese has ã beside it
+    likely = share >= _WESTERN_SHARE and plain >= _ASCII_SHARE and not hungarian
+    return Decoded(text, "cp1252", share * 0.99) if likely else None
+
+
+def _utf16(raw: bytes) -> Decoded | None:
+    """UTF-16 without a byte order mark, told by NUL in every other byte of what is ASCII."""
+    sample = raw[:_UTF16_SAMPLE]
+    if len(raw) % 2 or b"\0" not in sample:
+        return None
+    for encoding, high in (("utf-16-le", sample[1::2]), ("utf-16-be", sample[::2])):
+        low = sample[::2] if encoding == "utf-16-le" else sample[1::2]
+        if len(high) >= _UTF16_UNITS and high.count(0) > len(high) / 2 and not low.count(0):
+            try:
+                text = raw.decode(encoding)
+            except UnicodeDecodeError:
+                continue
+            usual = sum(char.isprintable() or char.isspace() for char in text[:_UTF16_SAMPLE])
+            share = usual / max(len(text[:_UTF16_SAMPLE]), 1)
+            if share > _WESTERN_SHARE:
+                return Decoded(text, encoding, share * 0.99)
+    return None

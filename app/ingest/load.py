@@ -10,16 +10,14 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from app.errors import InvalidInput, UnreadableDocument
-from app.ingest.decode import decode
+from app.ingest import formats
+from app.ingest.formats.read import Read
 from app.ingest.front_matter import read_front_matter
-from app.ingest.split import MARKDOWN
 from app.ingest.split.blocks import front_matter, read_blocks
 from app.ingest.split.headings import plain_label
 from app.records import Source
 
 _LOG = logging.getLogger(__name__)
-_PLAIN = "text/plain"
-_MEDIA_TYPES = {".md": MARKDOWN, ".markdown": MARKDOWN, ".txt": _PLAIN, ".text": _PLAIN}
 _SOURCE_CHARS = 500  # a name is indexed: PostgreSQL takes 2,704 bytes, and a character has up to four
 _TITLE_CHARS = 500
 _CONTROLS = re.compile(r"[\x01-\x08\x0e-\x1a\x1c-\x1f]")  # not white space, not the escape of coloured logs
@@ -55,60 +53,52 @@ def read(path: Path, source: str, max_bytes: int) -> Source:
         mode = path.stat().st_mode
         if not stat.S_ISREG(mode):
             raise UnreadableDocument(f"{path}: is {'a folder' if stat.S_ISDIR(mode) else 'not a regular file'}")
-        _media_type(path.name)
         with path.open("rb") as file:
             raw = file.read(max_bytes + 1)
     except (OSError, ValueError) as e:
         raise UnreadableDocument(f"{path}: {getattr(e, 'strerror', None) or e}") from e
-    return _from_bytes(source, raw, _media_type(path.name), max_bytes)
+    return from_bytes(source, raw, max_bytes)
 
 
 def from_bytes(source: str, raw: bytes, max_bytes: int) -> Source:
-    """Read an uploaded file; the ending of its name decides how. Raises UnreadableDocument."""
-    return _from_bytes(source, raw, _media_type(source), max_bytes)
-
-
-def _from_bytes(source: str, raw: bytes, media_type: str, max_bytes: int) -> Source:
+    """Read a file; its content and the ending of its name decide how. Raises UnreadableDocument."""
     if len(raw) > max_bytes:
         raise UnreadableDocument(f"{source}: larger than {max_bytes} bytes")
-    return from_text(source, decode(raw, source), None, media_type, {})
-
-
-def _media_type(name: str) -> str:
-    suffix = PurePosixPath(name).suffix
-    if media_type := _MEDIA_TYPES.get(suffix.lower()):
-        return media_type
-    known = " ".join(_MEDIA_TYPES)
-    raise UnreadableDocument(f"{name}: files of type {suffix or 'none'!r} are not read, only {known}")
+    _check_source(source)
+    found, made = formats.read(raw, source)
+    return _finished(source, made, None, found.media_type, {})
 
 
 def from_text(source: str, text: str, title: str | None, media_type: str, metadata: Mapping[str, Any]) -> Source:
-    """Clean and check a text: no byte order mark, line ends as `\\n`, nothing that PostgreSQL would refuse.
-
-    A Markdown file's front matter stays in the content and adds to the metadata; what the caller gives wins. The
-    title is the one given, or the front matter's, the first heading, the file's name. Raises UnreadableDocument.
-    """
+    """Read a text of a media type that is text. Raises UnreadableDocument."""
     media_type = media_type.partition(";")[0].strip().lower()
-    if media_type not in _MEDIA_TYPES.values():
-        raise UnreadableDocument(f"{source}: media type {media_type!r} is not read, only {MARKDOWN} and {_PLAIN}")
-    if not source.strip() or len(source) > _SOURCE_CHARS:
-        raise UnreadableDocument(f"{source[:60]!r}: a source name has 1 to {_SOURCE_CHARS} characters")
-    _check_characters(repr(source), source, "its name ")
+    _check_source(source)
+    _check_characters(source, text)
     _check_characters(source, title or "", "its title ")
     _check_metadata(source, metadata)
-    content = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    made = formats.read_text(text.removeprefix("\ufeff"), media_type, source)
+    return _finished(source, made, title, media_type, metadata)
+
+
+def _finished(source: str, made: Read, title: str | None, media_type: str, metadata: Mapping[str, Any]) -> Source:
+    """Clean and check what was read: line ends as `\\n`, nothing that PostgreSQL would refuse.
+
+    A Markdown file's front matter stays in the content and adds to the metadata; what the caller gives wins. The
+    title is the one given, or the front matter's, the file's own, the first heading, its name.
+    """
+    content = made.text.replace("\r\n", "\n").replace("\r", "\n")
     _check_characters(source, content)
     if len(_CONTROLS.findall(content)) > len(content) * _BINARY_SHARE:
         raise UnreadableDocument(f"{source}: is binary: full of control characters")
-    found = front_matter(content) if media_type == MARKDOWN else None
+    found = front_matter(content) if media_type == formats.MARKDOWN.media_type else None
     start = found[1] if found else 0
     if not _has_text(content, start):
         raise UnreadableDocument(f"{source}: has no text" + (" but its front matter" if found else ""))
     front = read_front_matter(content[slice(*found[0])]) if found else {}
-    heading = _first_heading(content, start) if media_type == MARKDOWN else ""
-    titles = (title, front.pop("title", ""), heading, PurePosixPath(source).stem, source)
+    heading = "" if media_type in formats.PLAIN else _first_heading(content, start)
+    titles = (title, front.pop("title", ""), made.title, heading, PurePosixPath(source).stem, source)
     chosen = next(clean for clean in map(_clean_title, titles) if clean)
-    return Source(source, chosen, media_type, content, {**front, **metadata})
+    return Source(source, chosen, media_type, content, {**front, **metadata}, made.pages, made.warnings)
 
 
 def _is_folder(path: Path) -> bool:
@@ -127,13 +117,19 @@ def _walk(folder: Path) -> Iterator[Path]:
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(files):
             path = Path(parent, name)
-            if name.startswith(".") or path.suffix.lower() not in _MEDIA_TYPES:
+            if name.startswith(".") or not formats.known(name):
                 continue
             if os.path.commonpath([root, os.path.realpath(path)]) != root:
                 _LOG.warning("load.link_skipped path=%s reason=leads_out_of_the_folder", path)
                 continue
             yield path
     yield from failed
+
+
+def _check_source(source: str) -> None:
+    if not source.strip() or len(source) > _SOURCE_CHARS:
+        raise UnreadableDocument(f"{source[:60]!r}: a source name has 1 to {_SOURCE_CHARS} characters")
+    _check_characters(repr(source), source, "its name ")
 
 
 def _check_characters(source: str, text: str, part: str = "") -> None:

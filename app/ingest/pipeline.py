@@ -103,7 +103,7 @@ def _fingerprinted(collection: Collection, resources: Resources) -> Collection:
 
 def split_up(source: Source, collection: Collection, waited: PendingDocument | None = None) -> Split:
     """A document in chunks. Raises InvalidInput where it has none."""
-    chunks = split.split(source.content, collection.splitting, source.media_type)
+    chunks = split.split(source.content, collection.splitting, source.media_type, source.pages)
     if not chunks:
         raise InvalidInput("content", f"{source.source} has no text that could be found")
     return Split(source, chunks, waited)
@@ -184,6 +184,7 @@ def _write(document: Split, embedded: Embedded, collection: Collection, resource
             version=stored.version,
             chunks=len(embedded.chunks),
             chunks_reused=embedded.reused,
+            warnings=source.warnings,
         )
     raise Conflict(f"{source.source} kept changing under {_ATTEMPTS} attempts to write it")
 
@@ -200,7 +201,7 @@ def _kept(document: Split, error: EmbedderUnavailable, collection: Collection, r
         collections.hold(connection, collection.id)
         pending.keep(connection, collection.id, document.source, error)
     _LOG.warning("ingest.pending collection=%s error=%s", collection.id, type(error).__name__)
-    return Ingested(document.source.source, "pending", reason=str(error))
+    return Ingested(document.source.source, "pending", reason=str(error), warnings=document.source.warnings)
 
 
 def _failed(source: str, error: RagledgerError) -> Ingested:

@@ -31,7 +31,7 @@ def outcome(
                 pending.take(connection, collection.id, waited)
             else:
                 pending.forget_older(connection, collection.id, known.id, known.version)
-    return Ingested(source.source, "unchanged", known.id, known.version)
+    return Ingested(source.source, "unchanged", known.id, known.version, warnings=source.warnings)
 
 
 def _is_same(source: Source, known: Stored, collection: Collection) -> bool:

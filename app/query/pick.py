@@ -46,6 +46,8 @@ def _hit(candidates: Candidates, rank: int, group: Sequence[int], head: Head) ->
         source=chunk.source,
         title=chunk.title,
         section=chunk.section,
+        page=chunk.page,
+        line=chunk.line,
         start_char=chunk.start_char,
         end_char=chunk.end_char,
         text=chunk.text,

@@ -11,16 +11,18 @@ DELETE FROM chunk WHERE collection_id = %(collection_id)s AND id = ANY(%(chunk_i
 
 -- name: move
 -- A chunk whose text did not change keeps its id, vector, spans and postings; only its place is new.
-UPDATE chunk SET ordinal = m.ordinal, start_char = m.start_char, end_char = m.end_char, section = m.section
-FROM unnest(%(chunk_ids)s::bigint[], %(ordinals)s::int[], %(starts)s::int[], %(ends)s::int[], %(sections)s::text[])
-     AS m(id, ordinal, start_char, end_char, section)
+UPDATE chunk
+SET ordinal = m.ordinal, start_char = m.start_char, end_char = m.end_char, section = m.section, page = m.page, line = m.line
+FROM unnest(%(chunk_ids)s::bigint[], %(ordinals)s::int[], %(starts)s::int[], %(ends)s::int[], %(sections)s::text[],
+            %(pages)s::int[], %(lines)s::int[])
+     AS m(id, ordinal, start_char, end_char, section, page, line)
 WHERE chunk.collection_id = %(collection_id)s AND chunk.id = m.id;
 
 -- name: reserve
 SELECT nextval(pg_get_serial_sequence('chunk', 'id')) FROM generate_series(1, %(count)s);
 
 -- name: copy
-COPY chunk (collection_id, id, document_id, ordinal, start_char, end_char, text, text_sha256, section)
+COPY chunk (collection_id, id, document_id, ordinal, start_char, end_char, text, section, page, line, text_sha256)
 FROM STDIN (FORMAT binary);
 
 -- name: copy_spans
@@ -36,7 +38,7 @@ SELECT id, text FROM chunk WHERE collection_id = %(collection_id)s AND document_
 SELECT id, text FROM chunk WHERE collection_id = %(collection_id)s AND id = ANY(%(chunk_ids)s);
 
 -- name: details
-SELECT k.id, k.document_id, d.source, d.title, k.section, k.start_char, k.end_char, k.text, k.text_sha256
+SELECT k.id, k.document_id, d.source, d.title, k.section, k.start_char, k.end_char, k.text, k.text_sha256, k.page, k.line
 FROM chunk k JOIN document d ON d.collection_id = k.collection_id AND d.id = k.document_id
 WHERE k.collection_id = %(collection_id)s AND k.id = ANY(%(chunk_ids)s);
 
@@ -46,7 +48,7 @@ FROM chunk k JOIN document d ON d.collection_id = k.collection_id AND d.id = k.d
 WHERE k.collection_id = %(collection_id)s AND k.id = ANY(%(chunk_ids)s);
 
 -- name: page
-SELECT id, ordinal, start_char, end_char, section, text FROM chunk
+SELECT id, ordinal, start_char, end_char, text, section, page, line FROM chunk
 WHERE collection_id = (SELECT collection_id FROM document WHERE id = %(document_id)s) AND document_id = %(document_id)s
   AND ordinal > %(after)s
 ORDER BY ordinal LIMIT %(limit)s;

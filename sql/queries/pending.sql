@@ -1,11 +1,11 @@
 -- name: keep
 -- One version of a source waits: the newest. Of the same again only the attempts grow.
-INSERT INTO pending_document (collection_id, source, title, media_type, content, metadata, digest, error, reason)
-VALUES (%(collection_id)s, %(source)s, %(title)s, %(media_type)s, %(content)s, %(metadata)s, %(digest)s, %(error)s,
-        %(reason)s)
+INSERT INTO pending_document (collection_id, source, title, media_type, content, pages, metadata, digest, error, reason)
+VALUES (%(collection_id)s, %(source)s, %(title)s, %(media_type)s, %(content)s, %(pages)s, %(metadata)s, %(digest)s,
+        %(error)s, %(reason)s)
 ON CONFLICT (collection_id, source) DO UPDATE
-SET title = excluded.title, media_type = excluded.media_type, content = excluded.content, metadata = excluded.metadata,
-    digest = excluded.digest, error = excluded.error, reason = excluded.reason, updated_at = now(),
+SET title = excluded.title, media_type = excluded.media_type, content = excluded.content, pages = excluded.pages,
+    metadata = excluded.metadata, digest = excluded.digest, error = excluded.error, reason = excluded.reason, updated_at = now(),
     created_at = CASE pending_document.digest WHEN excluded.digest THEN pending_document.created_at ELSE now() END,
     attempts = CASE pending_document.digest WHEN excluded.digest THEN pending_document.attempts + 1 ELSE 1 END;
 
@@ -35,7 +35,7 @@ DELETE FROM pending_document WHERE collection_id = %(collection_id)s AND id = %(
 DELETE FROM pending_document WHERE collection_id = %(collection_id)s AND id = %(id)s;
 
 -- name: content
-SELECT content, metadata FROM pending_document
+SELECT content, metadata, pages FROM pending_document
 WHERE collection_id = %(collection_id)s AND id = %(id)s AND digest = %(digest)s;
 
 -- name: list

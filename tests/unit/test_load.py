@@ -38,7 +38,7 @@ def names(*paths: Path) -> list[str]:
 
 
 def test_a_folder_is_walked_in_order_without_hidden_entries_and_other_types(tmp_path: Path) -> None:
-    for name in ("b/2.markdown", "b/1.TXT", "a.md", "z.text", ".hidden.md", ".git/x.md", "b/.cache/y.md", "c.pdf", "d"):
+    for name in ("b/2.markdown", "b/1.TXT", "a.md", "z.text", ".hidden.md", ".git/x.md", "b/.cache/y.md", "c.doc", "d"):
         write(tmp_path, name)
     assert sorted(names(tmp_path)) == ["a.md", "b/1.TXT", "b/2.markdown", "z.text"]
     assert names(tmp_path) == names(tmp_path)
@@ -77,7 +77,7 @@ def test_a_path_that_cannot_be_read_is_found_and_then_refused_with_the_reason(tm
     (tmp_path / "loop.md").symlink_to(tmp_path / "loop.md")
     paths = [
         tmp_path / "missing.md",
-        write(tmp_path, "a.pdf"),
+        write(tmp_path, "a.doc"),
         *(tmp_path / f"{x}.md" for x in ("pipe", "gone", "loop")),
     ]
     reasons = {}
@@ -86,7 +86,7 @@ def test_a_path_that_cannot_be_read_is_found_and_then_refused_with_the_reason(tm
             read(path, source, 1000)
         reasons[source] = str(refused.value)
     assert "No such file" in reasons["missing.md"]
-    assert "'.pdf' are not read" in reasons["a.pdf"]
+    assert "'.doc' are not read" in reasons["a.doc"]
     assert "not a regular file" in reasons["pipe.md"]
     assert "No such file" in reasons["gone.md"]
     assert "symbolic links" in reasons["loop.md"]
@@ -137,8 +137,30 @@ def test_traditional_chinese_is_read_as_big5(tmp_path: Path) -> None:
         ("대한민국의 모든 국민은 법 앞에 평등하다. 설정 파일을 수정하세요.", "euc-kr"),
         ("設定ファイルを編集してください。東京都は日本の首都です。", "euc-jp"),
         ("設定ファイルを編集してください。東京都は日本の首都です。", "shift_jis"),
+        ("Ça a été décidé hier: une solution déjà vue, la façade est fermée.", "cp1252"),
+        ("Die Straße ist länger, größer und schöner als früher.", "latin-1"),
+        ("As estações são frias; não há opções.", "cp1252"),
+        ("The kettle holds twelve litres.", "utf-16-le"),
+        ("The kettle holds twelve litres.", "utf-16-be"),
+    ],
+)  # fmt: skip
+def test_other_encodings_are_told_by_their_usual_characters_which_is_said(
+    text: str, encoding: str, tmp_path: Path
+) -> None:
+    found = read_bytes(tmp_path, text.encode(encoding))
+    assert found.content == text
+    assert "confidence 0." in found.warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
         ("Все люди рождаются свободными и равными.", "cp1251"),
-        ("Ça été décidé: déjà vu, naïveté, façade, größer", "cp1252"),
+        ("Zażółć gęślą jaźń, proszę bardzo.", "cp1250"),
+        ("Příliš žluťoučký kůň úpěl ďábelské ódy.", "cp1250"),
+        ("Az ablak előtt ült, és a levegőt nézte, ő is.", "cp1250"),
+        ("Şu anda ağaçların altında oturuyoruz, değil mi?", "cp1254"),
+        ("Όλοι οι άνθρωποι γεννιούνται ελεύθεροι.", "cp1253"),
     ],
 )  # fmt: skip
 def test_other_encodings_are_refused_rather_than_read_as_mojibake(text: str, encoding: str, tmp_path: Path) -> None:
@@ -164,7 +186,7 @@ def test_a_broken_utf16_file_is_refused(tmp_path: Path) -> None:
         ("\ufeff\u200b\u3000\n".encode(), "has no text"),
         (b"---\ntitle: x\n---\n\n", "has no text but its front matter"),
         (b"ab\0c", "contains NUL at character 2"),
-        (b"%PDF-1.7\n\xe2\xe3\xcf\xd3\n\0\0", "is binary: contains NUL at byte 14"),
+        (b"\xe2\xe3\xcf\xd3\n\0\0", "is binary: contains NUL at byte 5"),
         (b"\x01\x02\x03\x04 text", "is binary: full of control characters"),
     ],
 )
@@ -281,7 +303,7 @@ def test_an_uploaded_file_is_read_by_the_ending_of_its_name() -> None:
         ("a", "x", None, "text/plain", {"k": ["v\0"]}, "its metadata contains NUL"),
         ("a", "x", None, "text/plain", {"k": float("nan")}, "JSON cannot hold"),
         ("a", "x", None, "text/plain", {"k": object()}, "JSON cannot hold"),
-        ("a", "x", None, "application/pdf", {}, "media type 'application/pdf'"),
+        ("a", "x", None, "application/pdf", {}, "text of type 'application/pdf' is not read"),
         (" ", "x", None, "text/plain", {}, "a source name has"),
         ("a" * 501, "x", None, "text/plain", {}, "a source name has"),
         ("a", "\n", "title", "text/plain", {}, "has no text"),

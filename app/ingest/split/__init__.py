@@ -1,6 +1,10 @@
 """Documents to chunks: pure text in, exact offsets out."""
 
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+
 from app.errors import InvalidInput
+from app.ingest import formats
 from app.ingest.split import fixed, sentence
 from app.ingest.split.blocks import front_matter, read_blocks
 from app.ingest.split.headings import Outline
@@ -9,20 +13,20 @@ from app.ingest.split.spans import spans
 from app.ingest.split.text import Range, has_words
 from app.records import Chunk, Splitting
 
-MARKDOWN = "text/markdown"
 MIN_SIZE_CHARS = 50
 
 
-def split(content: str, splitting: Splitting, media_type: str) -> tuple[Chunk, ...]:
+def split(content: str, splitting: Splitting, media_type: str, pages: Sequence[int] = ()) -> tuple[Chunk, ...]:
     """The chunks of a document, in order: each `content[start_char:end_char]`, trimmed, at most `size_chars` long.
 
     Together they hold every character but white space, and in Markdown the front matter, which is metadata.
-    `section` is the deepest heading path that holds the whole chunk. Raises InvalidInput where the sizes are of no use.
+    `pages` are the offsets where pages begin. `section` is the deepest heading path that holds the whole chunk.
+    Raises InvalidInput where the sizes are of no use.
     Neighbours share at most half a chunk, whatever `overlap_chars` allows: more would multiply the text, not the sense.
     """
     _check(splitting)
-    markdown = media_type.partition(";")[0].strip().lower() == MARKDOWN
-    found = front_matter(content) if markdown else None
+    markdown = media_type not in formats.PLAIN
+    found = front_matter(content) if media_type == formats.MARKDOWN.media_type else None
     start = found[1] if found else 0
     blocks = list(read_blocks(content, start, markdown=markdown))
     outline = Outline.of(blocks)
@@ -33,9 +37,11 @@ def split(content: str, splitting: Splitting, media_type: str) -> tuple[Chunk, .
     else:
         windows = fixed.windows if splitting.splitter == "fixed" else sentence.windows
         ranges = windows(content, start, len(content), size, overlap)
+    places = _absorb_markup(content, ranges, size)
+    lines = _lines(content, [place[0] for place in places])
     return tuple(
-        _chunk(ordinal, content, place, outline, splitting.spans)
-        for ordinal, place in enumerate(_absorb_markup(content, ranges, size))
+        _chunk(ordinal, content, place, outline, splitting.spans, bisect_right(pages, place[0]) or None, line)
+        for ordinal, (place, line) in enumerate(zip(places, lines, strict=True))
     )
 
 
@@ -59,7 +65,18 @@ def _absorb_markup(content: str, ranges: list[Range], size: int) -> list[Range]:
     return kept
 
 
-def _chunk(ordinal: int, content: str, place: Range, outline: Outline, with_spans: bool) -> Chunk:
+def _lines(content: str, starts: Sequence[int]) -> Iterator[int]:
+    """The line of each of some ascending places, from 1."""
+    line, reached = 1, 0
+    for start in starts:
+        line += content.count("\n", reached, start)
+        reached = start
+        yield line
+
+
+def _chunk(
+    ordinal: int, content: str, place: Range, outline: Outline, with_spans: bool, page: int | None, line: int
+) -> Chunk:
     text = content[place[0] : place[1]]
     section = " > ".join(outline.path(*place))
-    return Chunk(ordinal, *place, text, section, spans(text) if with_spans else ())
+    return Chunk(ordinal, *place, text, section, spans(text) if with_spans else (), page, line)

@@ -1,0 +1,8 @@
+"""Plain text and Markdown, as they are."""
+
+from app.ingest.formats.read import Read
+
+
+def read(text: str, _source: str) -> Read:
+    """The same."""
+    return Read(text)
