@@ -11,7 +11,7 @@ from typing import Any
 
 from app.errors import InvalidInput, UnreadableDocument
 from app.ingest import formats
-from app.ingest.formats.read import Read
+from app.ingest.formats.result import Read
 from app.ingest.front_matter import read_front_matter
 from app.ingest.split.blocks import front_matter, read_blocks
 from app.ingest.split.headings import plain_label

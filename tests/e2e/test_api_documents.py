@@ -7,6 +7,7 @@ from api_client import Api
 from app.db import collections, reembeddings, spaces
 from app.records import ModelIdentity, Space
 from app.resources import Resources
+from tests import made_files
 
 TRAVEL = "# Travel\n\nTrains are booked in second class.\n\n# 出差\n\n出差可以坐高铁二等座,不可以坐商务舱。\n"
 MARKDOWN = "text/markdown"
@@ -93,6 +94,25 @@ def test_files_are_uploaded_each_with_its_own_outcome(api: Api) -> None:
     assert "photo.txt" in none.json()["errors"][0]["message"]
     assert "empty.md" in none.json()["errors"][1]["message"]
     assert api.search("会议", collection="手册")["hits"][0]["source"] == "notes.txt"
+
+
+def test_files_of_other_formats_are_uploaded_and_found_by_page_and_line(api: Api) -> None:
+    manual = made_files.pdf(["The grinder has eleven settings."], ["铜壶的容量是十二升。"], title="Manual")
+    gbk = "这是我们的一台机器，可以在家里使用，也可以在办公室里使用。".encode("gbk")
+    files = [("file", ("manual.pdf", manual)), ("file", ("gbk.txt", gbk)), ("file", ("cut.docx", b"PK\x03\x04"))]
+    replied = api("POST", "/documents", files=files)
+    assert replied.status_code == 207
+    pdf, text, word = replied.json()["documents"]
+    assert (pdf["outcome"], pdf["warnings"], text["outcome"], word["outcome"]) == ("added", [], "added", "failed")
+    assert "gb18030" in text["warnings"][0]
+    assert "damaged or cut short" in word["reason"]
+    assert api("GET", f"/documents/{pdf['document_id']}").json()["title"] == "Manual"
+    [chunk] = api("GET", f"/documents/{pdf['document_id']}/chunks").json()["chunks"]
+    assert (chunk["page"], chunk["line"]) == (1, 1)
+    hit = api.search("grinder settings")["hits"][0]
+    assert (hit["source"], hit["page"], hit["line"]) == ("manual.pdf", 1, 1)
+    api("POST", "/documents", json={"source": "t", "text": "bean,minutes\nSidamo,11\n", "media_type": "text/csv"})
+    assert api.search("Sidamo minutes")["hits"][0]["text"] == "- bean: Sidamo; minutes: 11"
 
 
 def test_a_change_of_a_collections_model_is_shown(api: Api, resources: Resources) -> None:

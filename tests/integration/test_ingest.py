@@ -11,6 +11,7 @@ import pytest
 from app.db import collections, documents
 from app.errors import Conflict, InvalidInput, NotFound
 from app.ingest import embed, load, pipeline, store
+from app.ingest.formats import result
 from app.ingest.tokenized import Tokenized
 from app.lexical.tokens import tokens
 from app.query import pipeline as search
@@ -72,6 +73,30 @@ def test_a_changed_document_keeps_the_ids_and_vectors_of_unchanged_chunks(resour
     assert before.keys() - after.keys()
     assert all(before[text] == after[text] for text in kept)
     assert second.chunks_reused == len(kept)
+
+
+def places(resources: Resources, document_id: int) -> dict[str, tuple[int, int | None, int | None]]:
+    """(id, page, line) of each chunk, by the number that it begins with."""
+    with resources.database.read() as connection:
+        page = documents.chunk_page(connection, document_id, after=-1, limit=1000)
+    return {chunk.text.split()[0]: (chunk_id, chunk.page, chunk.line) for chunk_id, chunk in page}
+
+
+def test_pages_and_lines_follow_a_chunk_that_moves(resources: Resources) -> None:
+    pages = [f"{n} " + f"Page {n} tells of kettles. " * 30 for n in range(3)]
+
+    def of_pages(texts: list[str]) -> Source:
+        made = result.of_pages(texts)
+        return Source("m.pdf", "M", "application/pdf", made.text, pages=made.pages)
+
+    first = added(pipeline.ingest(of_pages(pages[1:]), "k", resources))
+    before = places(resources, first)
+    assert {text: place[1:] for text, place in before.items() if text in "12"} == {"1": (1, 1), "2": (2, 3)}
+    assert pipeline.ingest(of_pages(pages), "k", resources).document_id == first
+    after = places(resources, first)
+    assert {text: after[text] for text in "12"} == {"1": (before["1"][0], 2, 3), "2": (before["2"][0], 3, 5)}
+    hits = search.search(Question("page 2 kettles", "k"), resources).hits
+    assert {hit.page for hit in hits if hit.text.startswith("2 ")} == {3}
 
 
 def test_every_chunk_is_the_text_between_its_offsets(resources: Resources) -> None:

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,16 @@ def test_what_came_with_a_document_comes_back_with_it(resources: Resources, embe
     embedder_here(True)
     assert retried(resources) == {"odd.md": "added"}
     assert pipeline.ingest(odd, "k", resources).outcome == "unchanged"
+
+
+def test_a_document_that_waited_knows_its_pages(resources: Resources, embedder_here: Switch) -> None:
+    embedder_here(False)
+    paged = replace(source(NEW, "m.pdf"), media_type="application/pdf", pages=(0, 3))
+    pipeline.ingest(paged, "k", resources)
+    embedder_here(True)
+    assert retried(resources) == {"m.pdf": "added"}
+    with resources.database.read() as connection:
+        assert connection.execute("SELECT DISTINCT page FROM chunk ORDER BY 1 LIMIT 1").fetchall() == [(1,)]
 
 
 def test_of_two_versions_the_newer_one_waits(resources: Resources, embedder_here: Switch) -> None:

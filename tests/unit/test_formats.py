@@ -5,7 +5,6 @@ from contextlib import suppress
 from typing import get_args
 
 import pytest
-from made_files import archive, docx, epub, locked_zip, notebook, pdf, pptx, xlsx
 
 from app.api.models import MediaType
 from app.errors import UnreadableDocument
@@ -13,6 +12,7 @@ from app.ingest import formats, split
 from app.ingest.formats import packed
 from app.ingest.load import from_bytes, from_text
 from app.records import Source, Splitting
+from tests.made_files import archive, docx, epub, locked_zip, notebook, pdf, pptx, xlsx
 
 LIMIT = 60_000_000
 OFFICE = "application/vnd.openxmlformats-officedocument."

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, cast
 from app.errors import UnreadableDocument
 from app.ingest.decode import decode
 from app.ingest.formats.packed import opened
-from app.ingest.formats.read import Read
+from app.ingest.formats.result import Read
 
 _OFFICE = "application/vnd.openxmlformats-officedocument."
 

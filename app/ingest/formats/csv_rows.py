@@ -4,7 +4,7 @@ import csv
 import io
 
 from app.errors import UnreadableDocument
-from app.ingest.formats.read import Read
+from app.ingest.formats.result import Read
 from app.ingest.formats.tables import records
 
 _DELIMITERS = ",;\t|"

@@ -11,7 +11,7 @@ from app.errors import UnreadableDocument
 from app.ingest.formats import web
 from app.ingest.formats.packed import opened
 from app.ingest.formats.parts import core_title
-from app.ingest.formats.read import Read
+from app.ingest.formats.result import Read
 
 
 def read(raw: bytes, source: str) -> Read:

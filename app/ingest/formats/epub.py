@@ -11,7 +11,7 @@ from app.ingest.decode import decode
 from app.ingest.formats import web
 from app.ingest.formats.packed import opened
 from app.ingest.formats.parts import xml
-from app.ingest.formats.read import Read
+from app.ingest.formats.result import Read
 
 _CONTAINER = "{urn:oasis:names:tc:opendocument:xmlns:container}"
 _OPF = "{http://www.idpf.org/2007/opf}"

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 
 from app.errors import UnreadableDocument
-from app.ingest.formats.read import Read
+from app.ingest.formats.result import Read
 from app.ingest.formats.tables import record
 
 _DEPTH = 50

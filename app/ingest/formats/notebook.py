@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from app.errors import UnreadableDocument
-from app.ingest.formats.read import Read
+from app.ingest.formats.result import Read
 
 _FENCE = "```"
 

@@ -8,7 +8,7 @@ import pypdfium2 as pdfium
 from pypdfium2 import PdfiumError, raw
 
 from app.errors import UnreadableDocument
-from app.ingest.formats.read import Read, of_pages
+from app.ingest.formats.result import Read, of_pages
 
 _PDFIUM = threading.Lock()  # the library is not thread-safe
 _HYPHENATED = "\ufffe"  # PDFium writes it for a hyphen and the end of its line

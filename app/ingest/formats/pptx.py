@@ -12,7 +12,7 @@ from pptx.shapes.group import GroupShape
 
 from app.errors import UnreadableDocument
 from app.ingest.formats.packed import opened
-from app.ingest.formats.read import Read, of_pages
+from app.ingest.formats.result import Read, of_pages
 from app.ingest.formats.tables import table
 
 

@@ -6,7 +6,7 @@ from docutils.utils import SystemMessage
 
 from app.errors import UnreadableDocument
 from app.ingest.formats import web
-from app.ingest.formats.read import Read
+from app.ingest.formats.result import Read
 
 _SETTINGS = {
     "file_insertion_enabled": False,  # no `include` of this machine's files

@@ -9,7 +9,7 @@ from python_calamine import CalamineError, CalamineWorkbook
 from app.errors import UnreadableDocument
 from app.ingest.formats.packed import opened
 from app.ingest.formats.parts import core_title
-from app.ingest.formats.read import Read
+from app.ingest.formats.result import Read
 from app.ingest.formats.tables import records
 
 _ZIP = b"PK\x03\x04"

@@ -1,6 +1,6 @@
 """Plain text and Markdown, as they are."""
 
-from app.ingest.formats.read import Read
+from app.ingest.formats.result import Read
 
 
 def read(text: str, _source: str) -> Read:

@@ -8,7 +8,7 @@ from bs4.dammit import EncodingDetector
 from markdownify import MarkdownConverter
 
 from app.errors import UnreadableDocument
-from app.ingest.formats.read import Read
+from app.ingest.formats.result import Read
 from app.ingest.formats.tables import cell
 
 _UNSEEN = ["script", "style", "noscript", "template", "svg", "iframe", "object", "link", "meta", "title", "dialog"]
