@@ -20,7 +20,7 @@ Vector = NDArray[np.float32]  # (dim,), unit length
 
 SplitterName = Literal["fixed", "sentence", "semantic"]
 DocumentState = Literal["active", "disabled"]
-Outcome = Literal["added", "updated", "unchanged", "pending", "failed"]
+Outcome = Literal["added", "updated", "unchanged", "removed", "pending", "failed"]
 CollapseReason = Literal["equal text", "near duplicate", "part of its passage"]
 AnswerSource = Literal["qa", "corpus", "refusal"]
 SpaceState = Literal["building", "active", "retired"]

@@ -160,6 +160,7 @@ class Document(SQLModel, table=True):
         ),
         # of its own operator class: the unique key finds prefixes only where the database's collation is C
         Index("document_source_prefix_idx", "collection_id", "source", postgresql_ops={"source": "text_pattern_ops"}),
+        Index("document_content_idx", "collection_id", "content_sha256"),
         Index("document_disabled_idx", "collection_id", "id", postgresql_where=literal("state = 'disabled'")),
     )
     collection_id: int = Field(sa_column=Column(BigInteger, primary_key=True))

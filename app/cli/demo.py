@@ -8,7 +8,7 @@ from app.cli import show
 from app.cli.ingest import summary, with_progress
 from app.cli.settings import load
 from app.errors import Conflict
-from app.ingest import load as files
+from app.ingest.discover import discover
 from app.query import pipeline, qa
 from app.records import Question
 from app.resources import Resources, opened
@@ -34,7 +34,7 @@ def demo() -> None:
     console = show.console()
     script = json.loads((SAMPLES / "demo.json").read_text(encoding="utf-8"))
     with opened(load()) as resources:
-        found = list(files.discover([SAMPLES / "documents"]))
+        found = list(discover([SAMPLES / "documents"]))
         click.echo(summary(COLLECTION, with_progress(found, COLLECTION, resources)))
         _curate(resources)
         ranking = resources.ranking_with(top_k=3)

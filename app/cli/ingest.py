@@ -13,14 +13,16 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from app.cli.index import index_what_is_due
 from app.cli.settings import load
+from app.cli.show import SNIPPET_CHARS, WIDTH, Rate, safe
 from app.db import collections
 from app.db import pending as waiting
-from app.ingest import load as files
-from app.ingest import pipeline, retry
-from app.records import Ingested, Outcome, PendingDocument
+from app.ingest import pipeline, retry, sync
+from app.ingest.discover import discover
+from app.ingest.preview import Preview, preview
+from app.records import Chunk, Ingested, Outcome, PendingDocument
 from app.resources import Resources, opened
 
-KINDS: tuple[Outcome, ...] = ("added", "updated", "unchanged", "pending", "failed")
+KINDS: tuple[Outcome, ...] = ("added", "updated", "unchanged", "removed", "pending", "failed")
 PENDING_EXIT = 3
 
 
@@ -29,24 +31,44 @@ PENDING_EXIT = 3
 @click.option("--collection", help="Collection to ingest into; created where it is new.  [default: COLLECTION]")
 @click.option("--pending", is_flag=True, help="No files: only the documents that wait for an embedder.")
 @click.option("--all", "every", is_flag=True, help="With --pending: those of every collection.")
+@click.option("--exclude", multiple=True, metavar="PATTERN", help="Leave out what matches, as .gitignore does.")
+@click.option("--sync", "synced", is_flag=True, help="Afterwards remove every document that is none of these files.")
+@click.option("--dry-run", is_flag=True, help="Show the outcomes and the chunks, and change nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the summary.")
-def ingest(paths: tuple[Path, ...], collection: str | None, pending: bool, every: bool, as_json: bool) -> None:
+def ingest(
+    *,
+    paths: tuple[Path, ...],
+    collection: str | None,
+    pending: bool,
+    every: bool,
+    exclude: tuple[str, ...],
+    synced: bool,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
     """Ingest files and folders of them: Markdown, text, HTML, PDF, Word, slides, spreadsheets, books, notebooks, data.
 
     The same file again is unchanged; a changed one replaces its chunks. Bad files are listed with their reason, the
-    others go in; the exit code is then 1. Where no embedder answers, documents are kept and not found yet, and the
+    others go in; the exit code is then 1. A PATH may be a quoted pattern ('docs/**/*.md'); a folder's .ragledgerignore
+    says what to leave out. Where no embedder answers, documents are kept and not found yet, and the
     exit code is 3: the service embeds them as soon as one answers, and so do the next run and --pending.
     """
     if bool(paths) == pending:
         raise click.UsageError("name files or folders, or give --pending without any")
     if every and (collection is not None or not pending):
         raise click.UsageError("--all goes with --pending and without --collection")
+    if pending and (synced or dry_run or exclude):
+        raise click.UsageError("--pending goes without --sync, --dry-run and --exclude")
     settings = load()
     name = settings.collection if collection is None else collection
-    found = list(files.discover(paths))
+    found = list(discover(paths, exclude))
     with opened(settings) as resources:
+        if dry_run:
+            sys.exit(_previewed(found, name, resources, synced=synced, as_json=as_json))
         names = _awaiting(resources) if every else [name]
         results = {n: _ingested(found, n, resources) for n in names}
+        if synced:
+            results[name] += sync.remove(name, {source for _, source in found}, resources)
     nothing = "nothing waits" if pending else "no file found"
     for n, outcomes in results.items():
         said = {"collection": n, "documents": [asdict(outcome) for outcome in outcomes]}
@@ -64,6 +86,31 @@ def _ingested(found: Sequence[tuple[Path, str]], name: str, resources: Resources
         outcomes = {w.source: Ingested(w.source, "pending", reason=w.reason) for w in _due(name, resources)} | outcomes
     index_what_is_due(name, resources)
     return list(outcomes.values())
+
+
+def _previewed(
+    found: Sequence[tuple[Path, str]], name: str, resources: Resources, *, synced: bool, as_json: bool
+) -> int:
+    """Print what a run would do. Returns the exit code."""
+    made = list(preview(found, name, resources))
+    if synced:
+        made += map(Preview, sync.gone(name, {source for _, source in found}, resources))
+    if as_json:
+        rows = [asdict(one.outcome) | {"chunks": [asdict(chunk) for chunk in one.chunks]} for one in made]
+        click.echo(json.dumps({"collection": name, "documents": rows}, ensure_ascii=False))
+    else:
+        for one in made:
+            click.echo(f"{one.outcome.outcome:9} {safe(one.outcome.source)}")
+            for chunk in one.chunks:
+                click.echo(_line(chunk))
+        click.echo(f"{summary(name, [one.outcome for one in made])}\nnothing was changed")
+    return 1 if any(one.outcome.outcome == "failed" for one in made) else 0
+
+
+def _line(chunk: Chunk) -> str:
+    place = f"page {chunk.page}" if chunk.page else f"line {chunk.line}"
+    start = " ".join(chunk.text[:SNIPPET_CHARS].split())
+    return safe(f"  {chunk.ordinal:4} {place:9} {len(chunk.text):5}  {chunk.section or '-'}  {start}"[:WIDTH])
 
 
 def _awaiting(resources: Resources) -> list[str]:
@@ -87,7 +134,7 @@ def _tell_kept_splitting(name: str, resources: Resources) -> None:
 
 def with_progress(found: Sequence[tuple[Path, str]], name: str, resources: Resources) -> list[Ingested]:
     """Ingest with a bar on stderr, where it is a terminal."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), Rate(), TimeRemainingColumn())
     outcomes: list[Ingested] = []
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(f"ingesting into {name}", total=len(found))

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, ProgressColumn, Task, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 from rich.table import Table
 from rich.text import Text
@@ -14,7 +14,7 @@ from rich.text import Text
 from app.cli.evaluate import progress
 from app.cli.golden import NO_GOLDEN, warn
 from app.cli.settings import load
-from app.cli.show import console
+from app.cli.show import Rate, console
 from app.db.indexes import Progress
 from app.errors import EmbedderUnavailable, EmbeddingFailed
 from app.evaluate import golden
@@ -103,7 +103,7 @@ def _target(resources: Resources, asked: dict[str, Any]) -> ModelIdentity:
 def _changed(name: str, identity: ModelIdentity, resources: Resources, compared: changing.Check) -> str:
     """Change with a bar on stderr, where it is a terminal. Returns what was done."""
     started = time.monotonic()
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), _Rate(), TimeRemainingColumn())
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), Rate(), TimeRemainingColumn())
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
         tasks: dict[str, TaskID] = {}
 
@@ -183,8 +183,3 @@ def _duration(seconds: float) -> str:
 
 def _named(identity: ModelIdentity) -> str:
     return f"{identity.model} ({identity.backend}, {identity.dim} dimensions)"
-
-
-class _Rate(ProgressColumn):
-    def render(self, task: Task) -> Text:
-        return Text(f"{task.speed:.1f}/s" if task.speed else "")

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from rich.console import Console, Group
 from rich.panel import Panel
+from rich.progress import ProgressColumn, Task
 from rich.table import Table
 from rich.text import Text
 
@@ -74,3 +75,10 @@ def _note(result: SearchResult) -> str:
     degraded: Sequence[str] = [f"degraded: {', '.join(result.degraded)}"] if result.degraded else []
     parts = [f"lexical confidence {result.confidence:.2f}", f"{result.timings_ms['total']:.0f} ms", *degraded]
     return ", ".join([*parts, f"query {result.query_id}"])
+
+
+class Rate(ProgressColumn):
+    """How many a second."""
+
+    def render(self, task: Task) -> Text:
+        return Text(f"{task.speed:.1f}/s" if task.speed else "")

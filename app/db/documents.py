@@ -51,6 +51,19 @@ def find(connection: Db, collection_id: int, source: str) -> Stored | None:
     return Stored(*row) if row else None
 
 
+def twin(connection: Db, collection_id: int, document_id: int) -> str | None:
+    """The source of another document of the same content, or None."""
+    values = {"collection_id": collection_id, "document_id": document_id}
+    row = connection.execute(statement("documents", "twin"), values).fetchone()
+    return cast(tuple[str], row)[0] if row else None
+
+
+def sources(connection: Db, collection_id: int) -> dict[str, int]:
+    """The document id of each source of a collection."""
+    rows = connection.execute(statement("documents", "sources"), {"collection_id": collection_id})
+    return {source: document_id for document_id, source in rows}
+
+
 def lock(connection: Db, collection_id: int, source: str) -> tuple[int, int, DocumentState] | None:
     """(id, version, state) of a source's document, locked until the transaction ends, or None."""
     values = {"collection_id": collection_id, "source": source}

@@ -1,15 +1,13 @@
-"""Files and uploads to sources: names, decoding, titles, front matter. What cannot be read is refused by name."""
+"""Files and uploads to sources: decoding, titles, front matter. What cannot be read is refused by name."""
 
-import logging
 import math
-import os
 import re
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from app.errors import InvalidInput, UnreadableDocument
+from app.errors import UnreadableDocument
 from app.ingest import formats
 from app.ingest.formats.result import Read
 from app.ingest.front_matter import read_front_matter
@@ -17,34 +15,10 @@ from app.ingest.split.blocks import front_matter, read_blocks
 from app.ingest.split.headings import plain_label
 from app.records import Source
 
-_LOG = logging.getLogger(__name__)
 _SOURCE_CHARS = 500  # a name is indexed: PostgreSQL takes 2,704 bytes, and a character has up to four
 _TITLE_CHARS = 500
 _CONTROLS = re.compile(r"[\x01-\x08\x0e-\x1a\x1c-\x1f]")  # not white space, not the escape of coloured logs
 _BINARY_SHARE = 0.05
-
-
-def discover(paths: Sequence[Path]) -> Iterator[tuple[Path, str]]:
-    """The files to read and their source names: the name of a file, or its path within the folder given.
-
-    Folders are walked in order of name, without hidden entries, other types, and links that lead out of them. A path
-    that cannot be read comes too, for `read` to say why. Raises InvalidInput where two files have one name.
-    """
-    named: dict[str, Path] = {}
-    seen: set[str] = set()
-    for given in paths:
-        folder = _is_folder(given)
-        for path in _walk(given) if folder else [given]:
-            name = path.relative_to(given).as_posix() if folder else path.name
-            source = os.fsencode(name).decode("utf-8", "backslashreplace")
-            real = os.path.realpath(path)
-            if real in seen:
-                continue
-            if source in named:
-                raise InvalidInput("paths", f"{named[source]} and {path} would both be named {source!r}")
-            seen.add(real)
-            named[source] = path
-    yield from ((path, source) for source, path in named.items())
 
 
 def read(path: Path, source: str, max_bytes: int) -> Source:
@@ -99,31 +73,6 @@ def _finished(source: str, made: Read, title: str | None, media_type: str, metad
     titles = (title, front.pop("title", ""), made.title, heading, PurePosixPath(source).stem, source)
     chosen = next(clean for clean in map(_clean_title, titles) if clean)
     return Source(source, chosen, media_type, content, {**front, **metadata}, made.pages, made.warnings)
-
-
-def _is_folder(path: Path) -> bool:
-    try:
-        return path.is_dir()
-    except OSError:  # `read` will say why
-        return False
-
-
-def _walk(folder: Path) -> Iterator[Path]:
-    root = os.path.realpath(folder)
-    failed: list[Path] = []
-    for parent, folders, files in os.walk(folder, onerror=lambda error: failed.append(Path(str(error.filename)))):
-        yield from failed
-        failed.clear()
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in sorted(files):
-            path = Path(parent, name)
-            if name.startswith(".") or not formats.known(name):
-                continue
-            if os.path.commonpath([root, os.path.realpath(path)]) != root:
-                _LOG.warning("load.link_skipped path=%s reason=leads_out_of_the_folder", path)
-                continue
-            yield path
-    yield from failed
 
 
 def _check_source(source: str) -> None:

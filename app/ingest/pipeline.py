@@ -17,7 +17,7 @@ from app.errors import Conflict, EmbedderUnavailable, EmbeddingFailed, InvalidIn
 from app.ingest import compact, embed, index, load, split, store, unchanged
 from app.ingest.embed import Embedded
 from app.ingest.tokenized import Tokenized
-from app.records import Chunk, Collection, Ingested, PendingDocument, Source, Space
+from app.records import Chunk, Collection, Document, Ingested, PendingDocument, Source, Space
 from app.resources import Resources
 
 _LOG = logging.getLogger(__name__)
@@ -184,9 +184,15 @@ def _write(document: Split, embedded: Embedded, collection: Collection, resource
             version=stored.version,
             chunks=len(embedded.chunks),
             chunks_reused=embedded.reused,
-            warnings=source.warnings,
+            warnings=source.warnings + _twin(stored, collection, resources),
         )
     raise Conflict(f"{source.source} kept changing under {_ATTEMPTS} attempts to write it")
+
+
+def _twin(stored: Document, collection: Collection, resources: Resources) -> tuple[str, ...]:
+    with resources.database.read() as connection:
+        twin = documents.twin(connection, collection.id, stored.id)
+    return (f"has the same content as {twin}",) if twin else ()
 
 
 def _unchanged(source: Source, collection: Collection, resources: Resources) -> Ingested | None:

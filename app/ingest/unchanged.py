@@ -23,7 +23,7 @@ def outcome(
 
     `waited`: the source is what waited, and only that very version goes.
     """
-    if known is None or not _is_same(source, known, collection):
+    if known is None or not is_same(source, known, collection):
         return None
     if known.awaited:
         with resources.database.write() as connection:
@@ -34,7 +34,8 @@ def outcome(
     return Ingested(source.source, "unchanged", known.id, known.version, warnings=source.warnings)
 
 
-def _is_same(source: Source, known: Stored, collection: Collection) -> bool:
+def is_same(source: Source, known: Stored, collection: Collection) -> bool:
+    """Whether ingesting the source would change nothing of what is stored."""
     return (
         known.content_sha256 == text_hash(source.content)
         and known.splitting == asdict(collection.splitting)

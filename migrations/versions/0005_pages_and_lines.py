@@ -1,4 +1,4 @@
-"""Make room for the lines where chunks begin, and for the pages of documents that wait.
+"""Make room for the lines where chunks begin and the pages of documents that wait, and find equal contents.
 
 Revision ID: 0005
 Revises: 0004
@@ -20,8 +20,10 @@ def upgrade() -> None:
         "pending_document",
         sa.Column("pages", postgresql.ARRAY(sa.Integer()), server_default=sa.text("'{}'"), nullable=False),
     )
+    op.create_index("document_content_idx", "document", ["collection_id", "content_sha256"])
 
 
 def downgrade() -> None:
+    op.drop_index("document_content_idx", "document")
     op.drop_column("pending_document", "pages")
     op.drop_column("chunk", "line")

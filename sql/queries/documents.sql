@@ -3,6 +3,12 @@ SELECT id, version, content_sha256, splitting, title, media_type, metadata,
        EXISTS (SELECT FROM pending_document WHERE collection_id = %(collection_id)s AND source = %(source)s)
 FROM document WHERE collection_id = %(collection_id)s AND source = %(source)s;
 
+-- name: twin
+-- Another document of the same content, the oldest.
+SELECT o.source FROM document d JOIN document o ON o.collection_id = d.collection_id AND o.content_sha256 = d.content_sha256
+WHERE d.collection_id = %(collection_id)s AND d.id = %(document_id)s AND o.id <> d.id
+ORDER BY o.id LIMIT 1;
+
 -- name: lock
 SELECT id, version, state FROM document WHERE collection_id = %(collection_id)s AND source = %(source)s FOR UPDATE;
 
@@ -34,6 +40,9 @@ FROM document d JOIN collection c ON c.id = d.collection_id
 WHERE d.collection_id = %(collection_id)s AND d.id > %(after)s
 ORDER BY d.id
 LIMIT %(limit)s;
+
+-- name: sources
+SELECT id, source FROM document WHERE collection_id = %(collection_id)s ORDER BY id;
 
 -- name: collection_of
 SELECT collection_id FROM document WHERE id = %(document_id)s;

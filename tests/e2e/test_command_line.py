@@ -126,6 +126,37 @@ def test_documents_that_waited_are_embedded_by_the_next_run(cli: Cli, notes: Pat
     assert "nothing waits" in cli("ingest", "--pending", "--collection", "k")
 
 
+def test_a_dry_run_shows_the_outcomes_and_chunks_and_a_sync_removes_what_is_gone(cli: Cli, notes: Path) -> None:
+    def dry(*options: str) -> dict[str, str]:
+        made = json.loads(cli("ingest", notes, "--collection", "k", "--dry-run", "--json", *options))
+        return {document["source"]: document["outcome"] for document in made["documents"]}
+
+    shown = cli("ingest", notes, "--collection", "k", "--dry-run")
+    for part in (
+        "added     kettle.md",
+        "0 line 1",
+        "Kettle  # Kettle The copper kettle",
+        "2 added",
+        "nothing was changed",
+    ):
+        assert part in shown
+    assert "no collection" in cli("search", "kettle", "--collection", "k", status=1)
+    cli("ingest", notes, "--collection", "k")
+    (notes / "kettle.md").write_text("# Kettle\n\nNew.", encoding="utf-8")
+    (notes / "水壶.md").rename(notes / "壶.md")
+    expected = {"kettle.md": "updated", "壶.md": "added"}
+    assert dry() == expected
+    assert dry("--sync") == expected | {"水壶.md": "removed"}
+    done = cli("ingest", notes, "--collection", "k", "--sync")
+    assert "1 added, 1 updated, 1 removed" in done
+    assert "壶.md: has the same content as 水壶.md" in done
+    assert dry("--sync") == {"kettle.md": "unchanged", "壶.md": "unchanged"}
+    assert dry("--exclude", "kettle*") == {"壶.md": "unchanged"}
+    for file in notes.iterdir():
+        file.unlink()
+    assert "nothing was removed" in cli("ingest", notes, "--collection", "k", "--sync", status=1)
+
+
 @pytest.mark.parametrize("wrong", [[], ["--all"], ["x.md", "--pending"], ["--pending", "--all", "--collection", "k"]])
 def test_ingest_needs_files_or_what_waits(cli: Cli, wrong: list[str]) -> None:
     assert "Usage: " in cli("ingest", *wrong, status=2)

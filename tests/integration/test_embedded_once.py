@@ -6,7 +6,8 @@ import numpy as np
 
 from app.clients.embedder import Embedder
 from app.db import collections, documents, vectors
-from app.ingest import load, pipeline
+from app.ingest import pipeline
+from app.ingest.discover import discover
 from app.records import Source
 from app.resources import Resources
 from tests.embedders import Watched, put
@@ -83,7 +84,7 @@ def test_small_files_are_embedded_together_and_have_the_vectors_of_each_alone(
     texts |= {"again.txt": texts["00.txt"]}
     for name, text in texts.items():
         (tmp_path / name).write_text(text)
-    outcomes = list(pipeline.ingest_files(list(load.discover([tmp_path])), "k", resources))
+    outcomes = list(pipeline.ingest_files(list(discover([tmp_path])), "k", resources))
     assert [(outcome.source, outcome.outcome) for outcome in outcomes] == [(name, "added") for name in sorted(texts)]
     assert watched.calls == 1
     assert sorted(watched.asked) == sorted(set(texts.values()))
@@ -100,7 +101,7 @@ def test_each_file_of_a_group_is_stored_by_itself(resources: Resources, embedder
     opened(resources, embedder)
     for n in range(5):
         (tmp_path / f"{n}.txt").write_text(f"Kettle number {n}.")
-    outcomes = pipeline.ingest_files(list(load.discover([tmp_path])), "k", resources)
+    outcomes = pipeline.ingest_files(list(discover([tmp_path])), "k", resources)
     seen = [next(outcomes).source for _ in range(2)]
     with resources.database.read() as connection:
         page = documents.listed(connection, collections.get(connection, "k").id, after=0, limit=10)

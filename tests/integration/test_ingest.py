@@ -10,7 +10,8 @@ import pytest
 
 from app.db import collections, documents
 from app.errors import Conflict, InvalidInput, NotFound
-from app.ingest import embed, load, pipeline, store
+from app.ingest import embed, pipeline, store
+from app.ingest.discover import discover
 from app.ingest.formats import result
 from app.ingest.tokenized import Tokenized
 from app.lexical.tokens import tokens
@@ -122,7 +123,7 @@ def test_a_bad_file_is_reported_and_the_others_go_in(resources: Resources, tmp_p
     (tmp_path / "empty.md").write_text(" \n", encoding="utf-8")
     (tmp_path / "nul.txt").write_bytes(b"a\0b")
     (tmp_path / "broken.txt").write_bytes(b"\xff\xfe\xfd\x80\x81")
-    outcomes = {o.source: o for o in pipeline.ingest_files(load.discover([tmp_path]), "k", resources)}
+    outcomes = {o.source: o for o in pipeline.ingest_files(discover([tmp_path]), "k", resources)}
     assert outcomes["good.md"].outcome == "added"
     for name in ("empty.md", "nul.txt", "broken.txt"):
         assert outcomes[name].outcome == "failed"

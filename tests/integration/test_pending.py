@@ -13,6 +13,7 @@ from app.clients.embedder import Embedder
 from app.db import collections, pending
 from app.errors import CollectionNotFound, NotFound
 from app.ingest import load, pipeline, store
+from app.ingest.discover import discover
 from app.ingest.retrier import Retrier
 from app.records import Vectors
 from app.resources import Resources
@@ -196,7 +197,7 @@ def test_files_are_reported_in_order_whatever_becomes_of_each(
     (tmp_path / "b.txt").write_bytes(b"a\0b")
     (tmp_path / "c.txt").write_text("A text that is refused.")
     (tmp_path / "d.txt").write_text("A new one.")
-    files = list(load.discover([tmp_path]))
+    files = list(discover([tmp_path]))
     ingested(resources, "Known already.", "other.txt")
     pipeline.ingest(load.read(tmp_path / "a.txt", "a.txt", 100), "k", resources)
     put(resources, Watched(embedder, refused="refused"))

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.errors import InvalidInput, UnreadableDocument
-from app.ingest.load import discover, from_bytes, from_text, read
+from app.ingest.discover import discover
+from app.ingest.load import from_bytes, from_text, read
 from app.records import Source
 
 CHINESE = "检索服务把资料分成小段，存在数据库里。用户提问时，系统先找出相关的段落，再给出带引用的回答。"
@@ -42,6 +43,27 @@ def test_a_folder_is_walked_in_order_without_hidden_entries_and_other_types(tmp_
         write(tmp_path, name)
     assert sorted(names(tmp_path)) == ["a.md", "b/1.TXT", "b/2.markdown", "z.text"]
     assert names(tmp_path) == names(tmp_path)
+
+
+def test_what_an_ignore_file_or_an_option_names_is_left_out_as_git_does(tmp_path: Path) -> None:
+    for name in ("a.md", "drafts/b.md", "drafts/keep.md", "c/old.txt", "c/d/old.txt", "c/new.txt"):
+        write(tmp_path, name)
+    write(tmp_path, ".ragledgerignore", "# a comment\ndrafts/*\n!drafts/keep.md\n/c/old.txt\n")
+    assert names(tmp_path) == ["a.md", "c/new.txt", "c/d/old.txt", "drafts/keep.md"]
+    assert [source for _, source in discover([tmp_path], ["c/", "*.pdf"])] == ["a.md", "drafts/keep.md"]
+    write(tmp_path, ".ragledgerignore", b"\xff")
+    with pytest.raises(InvalidInput, match="ragledgerignore cannot be read"):
+        names(tmp_path)
+
+
+def test_a_pattern_names_files_of_its_folder(tmp_path: Path) -> None:
+    for name in ("docs/a.md", "docs/b.txt", "docs/x/c.md", "docs/.hidden/d.md", "docs/y/e.md", "[odd].md"):
+        write(tmp_path, name)
+    assert names(tmp_path / "docs" / "**" / "*.md") == ["a.md", "x/c.md", "y/e.md"]
+    assert names(tmp_path / "docs" / "[xy]" / "*.md") == ["x/c.md", "y/e.md"]
+    assert names(tmp_path / "docs" / "x" / "..", tmp_path / "[odd].md")[-1] == "[odd].md"
+    with pytest.raises(InvalidInput, match="matches nothing"):
+        names(tmp_path / "docs" / "*.pdf")
 
 
 def test_a_single_file_goes_by_its_name(tmp_path: Path) -> None:
