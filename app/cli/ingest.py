@@ -66,9 +66,7 @@ def ingest(
         if dry_run:
             sys.exit(_previewed(found, name, resources, synced=synced, as_json=as_json))
         names = _awaiting(resources) if every else [name]
-        results = {n: _ingested(found, n, resources) for n in names}
-        if synced:
-            results[name] += sync.remove(name, {source for _, source in found}, resources)
+        results = {n: _ingested(found, n, resources, synced=synced) for n in names}
     nothing = "nothing waits" if pending else "no file found"
     for n, outcomes in results.items():
         said = {"collection": n, "documents": [asdict(outcome) for outcome in outcomes]}
@@ -77,10 +75,14 @@ def ingest(
     sys.exit(1 if "failed" in kinds else PENDING_EXIT if "pending" in kinds else 0)
 
 
-def _ingested(found: Sequence[tuple[Path, str]], name: str, resources: Resources) -> list[Ingested]:
+def _ingested(
+    found: Sequence[tuple[Path, str]], name: str, resources: Resources, *, synced: bool = False
+) -> list[Ingested]:
     """The outcome of each file, then what became of the other documents that waited in the collection."""
     _tell_kept_splitting(name, resources)
     outcomes = {outcome.source: outcome for outcome in with_progress(found, name, resources)}
+    if synced:
+        outcomes |= {outcome.source: outcome for outcome in sync.remove(name, list(outcomes.values()), resources)}
     if name in _awaiting(resources):
         outcomes |= {outcome.source: outcome for outcome in retry.retry(name, resources)}
         outcomes = {w.source: Ingested(w.source, "pending", reason=w.reason) for w in _due(name, resources)} | outcomes
@@ -94,7 +96,7 @@ def _previewed(
     """Print what a run would do. Returns the exit code."""
     made = list(preview(found, name, resources))
     if synced:
-        made += map(Preview, sync.gone(name, {source for _, source in found}, resources))
+        made += map(Preview, sync.gone(name, [one.outcome for one in made], resources))
     if as_json:
         rows = [asdict(one.outcome) | {"chunks": [asdict(chunk) for chunk in one.chunks]} for one in made]
         click.echo(json.dumps({"collection": name, "documents": rows}, ensure_ascii=False))
@@ -141,7 +143,7 @@ def with_progress(found: Sequence[tuple[Path, str]], name: str, resources: Resou
         try:
             for outcome in pipeline.ingest_files(found, name, resources):
                 outcomes.append(outcome)
-                progress.update(task, advance=1)
+                progress.update(task, advance=1, total=max(len(found), len(outcomes)))  # archives hold several
         except KeyboardInterrupt:
             progress.stop()
             click.echo(summary(name, outcomes))

@@ -9,7 +9,7 @@ from pathlib import Path
 from pathspec import GitIgnoreSpec
 
 from app.errors import InvalidInput
-from app.ingest import formats
+from app.ingest import archives, formats
 
 _LOG = logging.getLogger(__name__)
 IGNORE_FILE = ".ragledgerignore"
@@ -88,7 +88,11 @@ def _walk(folder: Path, ignored: GitIgnoreSpec) -> Iterator[Path]:
         )
         for name in sorted(files):
             path = Path(parent, name)
-            if name.startswith(".") or not formats.known(name) or ignored.match_file(within / name):
+            if (
+                name.startswith(".")
+                or not (formats.known(name) or archives.named(name))
+                or ignored.match_file(within / name)
+            ):
                 continue
             if os.path.commonpath([root, os.path.realpath(path)]) != root:
                 _LOG.warning("load.link_skipped path=%s reason=leads_out_of_the_folder", path)

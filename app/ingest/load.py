@@ -3,17 +3,18 @@
 import math
 import re
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from app.errors import UnreadableDocument
-from app.ingest import formats
+from app.ingest import archives, formats
 from app.ingest.formats.result import Read
 from app.ingest.front_matter import read_front_matter
 from app.ingest.split.blocks import front_matter, read_blocks
 from app.ingest.split.headings import plain_label
 from app.records import Source
+from app.settings import Settings
 
 _SOURCE_CHARS = 500  # a name is indexed: PostgreSQL takes 2,704 bytes, and a character has up to four
 _TITLE_CHARS = 500
@@ -21,17 +22,46 @@ _CONTROLS = re.compile(r"[\x01-\x08\x0e-\x1a\x1c-\x1f]")  # not white space, not
 _BINARY_SHARE = 0.05
 
 
-def read(path: Path, source: str, max_bytes: int) -> Source:
-    """Read one file. Raises UnreadableDocument with the reason where it yields no text."""
+def documents(source: str, raw: bytes, settings: Settings) -> Iterator[tuple[str, Source | UnreadableDocument]]:
+    """Every document of a file, by source: its own, or an archive's members. What is wrong comes in its place."""
+    files: Iterable[archives.Member] = [(source, raw)]
+    try:
+        if archives.is_archive(raw, source):
+            files = archives.members(raw, source, settings.archive_max_bytes, settings.document_max_bytes)
+        for name, content in files:
+            yield name, content if isinstance(content, UnreadableDocument) else _read(name, content, settings)
+    except UnreadableDocument as e:
+        yield source, e
+
+
+def of_file(path: Path, source: str, settings: Settings) -> Iterator[tuple[str, Source | UnreadableDocument]]:
+    """The same of a file on this machine."""
+    most = settings.archive_max_bytes if archives.named(path.name) else settings.document_max_bytes
+    try:
+        raw = read(path, most)
+    except UnreadableDocument as e:
+        yield source, e
+    else:
+        yield from documents(source, raw, settings)
+
+
+def _read(source: str, raw: bytes, settings: Settings) -> Source | UnreadableDocument:
+    try:
+        return from_bytes(source, raw, settings.document_max_bytes)
+    except UnreadableDocument as e:
+        return e
+
+
+def read(path: Path, max_bytes: int) -> bytes:
+    """The bytes of one file, at most one more than it may have. Raises UnreadableDocument with the reason."""
     try:
         mode = path.stat().st_mode
         if not stat.S_ISREG(mode):
             raise UnreadableDocument(f"{path}: is {'a folder' if stat.S_ISDIR(mode) else 'not a regular file'}")
         with path.open("rb") as file:
-            raw = file.read(max_bytes + 1)
+            return file.read(max_bytes + 1)
     except (OSError, ValueError) as e:
         raise UnreadableDocument(f"{path}: {getattr(e, 'strerror', None) or e}") from e
-    return from_bytes(source, raw, max_bytes)
 
 
 def from_bytes(source: str, raw: bytes, max_bytes: int) -> Source:

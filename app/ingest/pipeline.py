@@ -44,9 +44,11 @@ def ingest_files(files: Iterable[tuple[Path, str]], name: str, resources: Resour
     """Ingest files, as `load.discover` names them. A bad file is an outcome with its reason; the others go in."""
     collection: Collection | None = None
     together: list[Split | Ingested] = []
-    for path, source in files:
+    reads = (each for path, source in files for each in load.of_file(path, source, resources.settings))
+    for source, read in reads:
         try:
-            read = load.read(path, source, resources.settings.document_max_bytes)
+            if isinstance(read, UnreadableDocument):
+                raise read
             if collection is None or collection.space.fingerprint is None:
                 collection = open_collection(name, resources)  # not made for nothing but bad files
             together.append(_unchanged(read, collection, resources) or split_up(read, collection))

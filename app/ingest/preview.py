@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from app.db import collections, documents
+from app.errors import UnreadableDocument
 from app.ingest import load, split, unchanged
 from app.ingest.pipeline import OWN_FAULTS
-from app.records import Chunk, Ingested
+from app.records import Chunk, Ingested, Source
 from app.resources import Resources
 
 
@@ -20,21 +21,23 @@ class Preview(NamedTuple):
 
 def preview(files: Iterable[tuple[Path, str]], name: str, resources: Resources) -> Iterator[Preview]:
     """Each file, as `discover` names them, split as the collection is, or as a new one would be."""
-    for path, source in files:
+    reads = (each for path, source in files for each in load.of_file(path, source, resources.settings))
+    for source, read in reads:
         try:
-            yield _preview(path, source, name, resources)
+            if isinstance(read, UnreadableDocument):
+                raise read
+            yield _preview(read, name, resources)
         except OWN_FAULTS as e:
             yield Preview(Ingested(source, "failed", reason=str(e)))
 
 
-def _preview(path: Path, source: str, name: str, resources: Resources) -> Preview:
-    read = load.read(path, source, resources.settings.document_max_bytes)
+def _preview(read: Source, name: str, resources: Resources) -> Preview:
     with resources.database.read() as connection:
         collection = collections.find(connection, name)
-        known = documents.find(connection, collection.id, source) if collection else None
+        known = documents.find(connection, collection.id, read.source) if collection else None
     if collection and known and unchanged.is_same(read, known, collection):
-        return Preview(Ingested(source, "unchanged", known.id, known.version, warnings=read.warnings))
+        return Preview(Ingested(read.source, "unchanged", known.id, known.version, warnings=read.warnings))
     splitting = collection.splitting if collection else resources.splitting
     chunks = split.split(read.content, splitting, read.media_type, read.pages)
-    outcome = Ingested(source, "updated" if known else "added", chunks=len(chunks), warnings=read.warnings)
+    outcome = Ingested(read.source, "updated" if known else "added", chunks=len(chunks), warnings=read.warnings)
     return Preview(outcome, chunks)

@@ -1,6 +1,6 @@
 """Make a collection hold the files of a run alone."""
 
-from collections.abc import Collection as Sized
+from collections.abc import Sequence
 
 from app.db import collections, documents, pending
 from app.errors import InvalidInput
@@ -9,28 +9,35 @@ from app.records import Ingested
 from app.resources import Resources
 
 
-def gone(name: str, sources: Sized[str], resources: Resources) -> list[Ingested]:
-    """The documents of a collection, those that wait included, whose source is none of these, as `remove` tells them.
+def gone(name: str, outcomes: Sequence[Ingested], resources: Resources) -> list[Ingested]:
+    """The documents of a collection, those that wait included, that were no part of a run, as `remove` tells them.
 
-    Raises InvalidInput where there are no sources: a folder that is not mounted is no reason to empty a collection.
+    What came from an archive that could not be read stays. Raises InvalidInput where the run had no files: a folder
+    that is not mounted is no reason to empty a collection.
     """
-    if not sources:
+    if not outcomes:
         raise InvalidInput("sync", f"no file was found, and every document of {name} would go; nothing was removed")
     with resources.database.read() as connection:
         if (collection := collections.find(connection, name)) is None:
             return []
         waiting = {one.source: None for one in pending.due(connection, collection.id, every=True)}
         found = waiting | documents.sources(connection, collection.id)
-    return [Ingested(source, "removed", document_id) for source, document_id in found.items() if source not in sources]
+    sources = {outcome.source for outcome in outcomes}
+    unread = tuple(f"{outcome.source}/" for outcome in outcomes if outcome.outcome == "failed")
+    return [
+        Ingested(source, "removed", document_id)
+        for source, document_id in found.items()
+        if source not in sources and not source.startswith(unread)
+    ]
 
 
-def remove(name: str, sources: Sized[str], resources: Resources) -> list[Ingested]:
+def remove(name: str, outcomes: Sequence[Ingested], resources: Resources) -> list[Ingested]:
     """Delete them, each in a transaction of its own."""
-    outcomes = gone(name, sources, resources)
-    for outcome in outcomes:
+    removed = gone(name, outcomes, resources)
+    for outcome in removed:
         if outcome.document_id is not None:
             store.delete(outcome.document_id, resources)
             continue
         with resources.database.write() as connection:
             pending.forget(connection, collections.get(connection, name).id, outcome.source)
-    return outcomes
+    return removed

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Sequence
 
-from app.errors import InvalidInput
+from app.errors import InvalidInput, UnreadableDocument
 from app.ingest import load
 from app.ingest.pipeline import OWN_FAULTS, ingest
 from app.records import Ingested, Source
@@ -23,13 +23,19 @@ def ingest_text(source: Source, name: str, resources: Resources) -> Ingested:
 
 
 def ingest_files(files: Sequence[tuple[str, bytes]], name: str, resources: Resources) -> list[Ingested]:
-    """Ingest (source, content) pairs into a collection. A bad one is an outcome with its reason; the others go in."""
-    return [_guarded(source, content, name, resources) for source, content in files]
+    """Ingest (source, content) pairs into a collection, archives as their members.
+
+    A bad one is an outcome with its reason; the others go in.
+    """
+    reads = (each for source, content in files for each in load.documents(source, content, resources.settings))
+    return [_guarded(source, read, name, resources) for source, read in reads]
 
 
-def _guarded(source: str, content: bytes, name: str, resources: Resources) -> Ingested:
+def _guarded(source: str, read: Source | UnreadableDocument, name: str, resources: Resources) -> Ingested:
     try:
-        return ingest(load.from_bytes(source, content, resources.settings.document_max_bytes), name, resources)
+        if isinstance(read, UnreadableDocument):
+            raise read
+        return ingest(read, name, resources)
     except OWN_FAULTS as e:
-        _LOG.warning("ingest.failed bytes=%s error=%s", len(content), type(e).__name__)
+        _LOG.warning("ingest.failed error=%s", type(e).__name__)
         return Ingested(source, "failed", reason=str(e))

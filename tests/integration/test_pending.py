@@ -199,7 +199,7 @@ def test_files_are_reported_in_order_whatever_becomes_of_each(
     (tmp_path / "d.txt").write_text("A new one.")
     files = list(discover([tmp_path]))
     ingested(resources, "Known already.", "other.txt")
-    pipeline.ingest(load.read(tmp_path / "a.txt", "a.txt", 100), "k", resources)
+    pipeline.ingest(load.from_bytes("a.txt", (tmp_path / "a.txt").read_bytes(), 100), "k", resources)
     put(resources, Watched(embedder, refused="refused"))
 
     def outcomes() -> list[str]:

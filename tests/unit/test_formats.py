@@ -197,7 +197,7 @@ REFUSED = {
     "hollow.epub": (epub(container=""), "is no book"),
     "torn.epub": (epub(book="<package>"), "is a book that cannot be read"),
     "bare.epub": (epub(one="", two=""), "has no text"),
-    "a.zip": (archive({"a.md": "# A"}), "is an archive"),
+    "a.zip": (archive({"a.md": "# A"}), "is an archive within another"),
     "a.md": (b"\x1f\x8b\x08\x00rest", "is a compressed file"),
     "photo.txt": (b"\x89PNG\r\n\x1a\n", "is a picture"),
     "photo.docx": (b"\xff\xd8\xff\xe0rest", "is a picture"),

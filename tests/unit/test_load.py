@@ -24,7 +24,7 @@ def write(folder: Path, name: str, content: str | bytes = "text\n") -> Path:
 
 
 def read_bytes(folder: Path, raw: bytes, name: str = "a.md", max_bytes: int = 100_000) -> Source:
-    return read(write(folder, name, raw), name, max_bytes)
+    return from_bytes(name, read(write(folder, name, raw), max_bytes), max_bytes)
 
 
 def markdown(text: str) -> Source:
@@ -105,7 +105,7 @@ def test_a_path_that_cannot_be_read_is_found_and_then_refused_with_the_reason(tm
     reasons = {}
     for path, source in discover(paths):
         with pytest.raises(UnreadableDocument) as refused:
-            read(path, source, 1000)
+            from_bytes(source, read(path, 1000), 1000)
         reasons[source] = str(refused.value)
     assert "No such file" in reasons["missing.md"]
     assert "'.doc' are not read" in reasons["a.doc"]
@@ -122,9 +122,9 @@ def test_files_and_folders_without_permission_are_refused_and_not_passed_over(tm
     try:
         found = list(discover([tmp_path]))
         assert [source for _, source in found] == ["b.md", "shut"]
-        for path, source in found:
+        for path, _ in found:
             with pytest.raises(UnreadableDocument, match=r"Permission denied|is a folder"):
-                read(path, source, 1000)
+                read(path, 1000)
     finally:
         (tmp_path / "shut").chmod(0o700)
 
@@ -133,7 +133,7 @@ def test_a_file_name_that_is_not_utf8_still_names_a_document(tmp_path: Path) -> 
     Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.md")).write_text("text")
     [(path, source)] = discover([tmp_path])
     assert source == "caf\\xe9.md"
-    assert read(path, source, 100).content == "text"
+    assert read(path, 100) == b"text"
 
 
 # --- bytes --------------------------------------------------------------------------------------------------------

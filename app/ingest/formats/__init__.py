@@ -122,17 +122,18 @@ def _by_content(raw: bytes, source: str) -> Format | None:
             return XLS
         raise UnreadableDocument(f"{source}: is an Office file of before 2007, or one with a password: save it anew")
     if raw.startswith(_ZIP):
-        return _in_zip(raw, source)
+        if found := in_zip(raw, source):
+            return found
+        raise UnreadableDocument(f"{source}: is an archive within another")
     for signature, what in _OTHERS.items():
         if raw.startswith(signature):
             raise UnreadableDocument(f"{source}: is {what}")
     return None
 
 
-def _in_zip(raw: bytes, source: str) -> Format:
+def in_zip(raw: bytes, source: str) -> Format | None:
+    """What a zip archive is, None where it is but an archive. Raises UnreadableDocument where it cannot be read."""
     with opened(raw, source) as package:
         names = frozenset(package.namelist())
         kind = package.read("mimetype")[:100].strip().decode("ascii", "replace") if "mimetype" in names else ""
-    if found := BY_MEDIA_TYPE.get(kind) or next((made for part, made in _WITHIN_ZIP.items() if part in names), None):
-        return found
-    raise UnreadableDocument(f"{source}: is an archive: unpack it first")
+    return BY_MEDIA_TYPE.get(kind) or next((made for part, made in _WITHIN_ZIP.items() if part in names), None)
