@@ -33,9 +33,10 @@ FOUND = {
 }
 
 
-def tar(files: Mapping[str, bytes], compression: Any) -> bytes:
+def tar(files: Mapping[str, bytes], compression: str) -> bytes:
     made = io.BytesIO()
-    with tarfile.open(fileobj=made, mode=f"w:{compression}") as package:
+    mode: Any = f"w:{compression}"
+    with tarfile.open(fileobj=made, mode=mode) as package:
         for name, content in files.items():
             info = tarfile.TarInfo(name)
             info.size = len(content)
