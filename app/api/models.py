@@ -9,12 +9,13 @@ from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from flask_openapi3.models.file import FileStorage
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 from werkzeug.datastructures import FileStorage as SentFile
 
 from app.api.filters import FiltersBody, FiltersText
 from app.api.texts import BIGINT_MAX, CollectionName, Id, Line, Metadata, SourceName, Text, source_name
+from app.ingest import formats
 from app.records import DocumentState, FusionName, Question, Ranking, RerankerName, Source
 
 _DEFAULTS = Ranking()
@@ -51,17 +52,16 @@ class Parameters(BaseModel):
 # --- documents ----------------------------------------------------------------------------------------------------
 
 
-MediaType = Literal[
-    "text/plain",
-    "text/markdown",
-    "text/html",
-    "text/x-rst",
-    "text/csv",
-    "text/tab-separated-values",
-    "application/json",
-    "application/jsonl",
-    "application/x-ipynb+json",
-]
+TEXTS = [made.media_type for made in formats.FORMATS if not made.binary]
+
+
+def _is_text(media_type: str) -> str:
+    if media_type not in TEXTS:
+        raise PydanticCustomError("media_type", "is none of {known}", {"known": ", ".join(TEXTS)})
+    return media_type
+
+
+MediaType = Annotated[str, AfterValidator(_is_text), WithJsonSchema({"enum": TEXTS, "type": "string"})]
 
 
 class DocumentBody(Body):

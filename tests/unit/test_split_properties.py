@@ -13,7 +13,7 @@ from app.ingest.split.blocks import front_matter
 from app.records import Chunk, SplitterName, Splitting
 
 SPLITTERS: tuple[SplitterName, ...] = ("fixed", "sentence", "semantic")
-MEDIA_TYPES = ("text/markdown", "text/plain")
+MEDIA_TYPES = ("text/markdown", "text/plain", "text/html", "text/x-python", "text/x-c++")
 PIECES = (
     "# 标题 { #anchor }\n",
     "## B\n",

@@ -37,7 +37,7 @@ XLS = Format("application/vnd.ms-excel", (".xls",), "sheets", binary=True)
 ODS = Format("application/vnd.oasis.opendocument.spreadsheet", (".ods",), "sheets", binary=True)
 EPUB = Format("application/epub+zip", (".epub",), "epub", binary=True)
 HTML = Format("text/html", (".html", ".htm", ".xhtml"), "web")
-FORMATS = (
+DOCUMENTS = (
     *(MARKDOWN, TEXT, PDF, DOCX, PPTX, XLSX, XLS, ODS, EPUB, HTML),
     Format("text/x-rst", (".rst",), "rst"),
     Format("text/csv", (".csv",), "csv_rows"),
@@ -46,9 +46,24 @@ FORMATS = (
     Format("application/jsonl", (".jsonl", ".ndjson"), "json_rows:read_lines"),
     Format("application/x-ipynb+json", (".ipynb",), "notebook"),
 )
+CODE = (
+    Format("text/x-python", (".py", ".pyi"), "text"),
+    Format("text/javascript", (".js", ".mjs", ".cjs", ".jsx"), "text"),
+    Format("text/x-typescript", (".ts", ".tsx", ".mts"), "text"),
+    Format("text/x-java", (".java",), "text"),
+    Format("text/x-go", (".go",), "text"),
+    Format("text/x-rust", (".rs",), "text"),
+    Format("text/x-c", (".c", ".h"), "text"),
+    Format("text/x-c++", (".cc", ".cpp", ".cxx", ".hh", ".hpp"), "text"),
+    Format("text/x-csharp", (".cs",), "text"),
+    Format("text/x-ruby", (".rb",), "text"),
+    Format("text/x-php", (".php",), "text"),
+    Format("text/x-sh", (".sh", ".bash"), "text"),
+)
+FORMATS = (*DOCUMENTS, *CODE)
 SUFFIXES = {suffix: made for made in FORMATS for suffix in made.suffixes}
 BY_MEDIA_TYPE = {made.media_type: made for made in FORMATS}
-PLAIN = frozenset({TEXT.media_type, PDF.media_type})
+PLAIN = frozenset(made.media_type for made in (TEXT, PDF, *CODE))
 
 _ZIP, _COMPOUND = b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _WITHIN_ZIP = {

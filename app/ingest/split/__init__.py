@@ -5,10 +5,9 @@ from collections.abc import Iterator, Sequence
 
 from app.errors import InvalidInput
 from app.ingest import formats
-from app.ingest.split import fixed, sentence
+from app.ingest.split import code, fixed, semantic, sentence
 from app.ingest.split.blocks import front_matter, read_blocks
 from app.ingest.split.headings import Outline
-from app.ingest.split.semantic import windows_of_sections
 from app.ingest.split.spans import spans
 from app.ingest.split.text import Range, has_words
 from app.records import Chunk, Splitting
@@ -25,15 +24,18 @@ def split(content: str, splitting: Splitting, media_type: str, pages: Sequence[i
     Neighbours share at most half a chunk, whatever `overlap_chars` allows: more would multiply the text, not the sense.
     """
     _check(splitting)
-    markdown = media_type not in formats.PLAIN
     found = front_matter(content) if media_type == formats.MARKDOWN.media_type else None
     start = found[1] if found else 0
-    blocks = list(read_blocks(content, start, markdown=markdown))
-    outline = Outline.of(blocks)
+    if media_type in code.GRAMMARS and len(content) <= code.PARSED_MAX_CHARS:
+        groups, outline = code.read(content, media_type)
+        sections = semantic.sections_of_code(groups)
+    else:
+        blocks = list(read_blocks(content, start, markdown=media_type not in formats.PLAIN))
+        outline, sections = Outline.of(blocks), semantic.sections(content, blocks)
     size = splitting.size_chars
     overlap = min(splitting.overlap_chars, size // 2)
     if splitting.splitter == "semantic":
-        ranges = windows_of_sections(content, blocks, outline, size, overlap)
+        ranges = semantic.windows_of_sections(content, sections, outline, size, overlap)
     else:
         windows = fixed.windows if splitting.splitter == "fixed" else sentence.windows
         ranges = windows(content, start, len(content), size, overlap)

@@ -37,18 +37,23 @@ Units = list[Unit]
 
 
 def windows_of_sections(
-    content: str, blocks: Iterable[Block], outline: Outline, size: int, overlap: int
+    content: str, sections: Iterable[Units], outline: Outline, size: int, overlap: int
 ) -> list[Range]:
     """Pack each section's blocks into ranges of at most `size` characters, then join the small ones."""
     packed = [
         (units[0].start, units[-1].end)
-        for section in _sections(content, blocks)
+        for section in sections
         for units in _balanced(_pack(content, section, size, overlap), size)
     ]
     return _join_small(packed, outline, size)
 
 
-def _sections(content: str, blocks: Iterable[Block]) -> Iterator[Units]:
+def sections_of_code(groups: Iterable[Iterable[Block]]) -> Iterator[Units]:
+    """Each group of blocks."""
+    return ([Unit(block.kind, block.start, block.end, block.start) for block in group] for group in groups)
+
+
+def sections(content: str, blocks: Iterable[Block]) -> Iterator[Units]:
     """Each heading, or run of headings, with the blocks under it. Blocks of markup only are part of the one before."""
     section: Units = []
     for block in blocks:
