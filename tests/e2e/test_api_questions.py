@@ -10,23 +10,9 @@ WARRANTY = "The SP15 roaster has a warranty of 24 months from the day of deliver
 FILTER = "The chaff filter of the SP15 is cleaned after every tenth roast."
 QUESTION = "How many months of warranty has the SP15?"
 HIT_FIELDS = {
-    *(
-        "rank",
-        "chunk_id",
-        "document_id",
-        "source",
-        "title",
-        "section",
-        "page",
-        "line",
-        "start_char",
-        "end_char",
-        "text",
-        "text_sha256",
-    ),
-    *("cosine", "bm25", "vector_rank", "bm25_rank", "vector_norm", "bm25_norm", "fused", "span_cosine", "coverage"),
-    *("rerank_score", "score"),
-    *("also_found_in", "passage"),
+    *("rank", "chunk_id", "document_id", "source", "title", "section", "page", "line", "start_char", "end_char"),
+    *("text", "text_sha256", "cosine", "bm25", "vector_rank", "bm25_rank", "vector_norm", "bm25_norm", "fused"),
+    *("span_cosine", "coverage", "rerank_score", "score", "also_found_in", "passage"),
 }
 
 

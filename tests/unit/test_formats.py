@@ -148,6 +148,7 @@ WHOLE = {
     ),
     "a.md": (b"# T\n\ntext\n", "text/markdown", "T", "# T\n\ntext\n"),
     "a.txt": (b"# not a heading\n", "text/plain", "a", "# not a heading\n"),
+    "p.md": (b"A text about %PDF- files.", "text/markdown", "p", "A text about %PDF- files."),
     "a.py": (b"# no heading\nx = 1\n", "text/x-python", "a", "# no heading\nx = 1\n"),
 }  # fmt: skip
 
@@ -169,6 +170,10 @@ def test_what_a_binary_file_is_its_content_says_whatever_its_name(name: str) -> 
     for wrong in ("x.txt", "x.md", "x.pdf", "x.docx", "no suffix"):
         found = read(wrong, raw)
         assert (found.media_type, found.content) == (media_type, read(name, raw).content)
+
+
+def test_a_pdf_may_begin_a_little_later() -> None:
+    assert read("p.pdf", b"junk\n" + pdf(["After junk."])).content == "After junk."
 
 
 # --- what is refused --------------------------------------------------------------------------------------------------

@@ -65,6 +65,7 @@ SUFFIXES = {suffix: made for made in FORMATS for suffix in made.suffixes}
 BY_MEDIA_TYPE = {made.media_type: made for made in FORMATS}
 PLAIN = frozenset(made.media_type for made in (TEXT, PDF, *CODE))
 
+_PDF, _PDF_MAY_BEGIN = b"%PDF-", 1_024
 _ZIP, _COMPOUND = b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _WITHIN_ZIP = {
     "word/document.xml": DOCX,
@@ -130,7 +131,7 @@ def _by_name(source: str) -> Format:
 
 def _by_content(raw: bytes, source: str) -> Format | None:
     """What a file is whatever its name, None where only the name can tell. Raises UnreadableDocument for the rest."""
-    if b"%PDF-" in raw[:1024] and not (known(source) in (MARKDOWN, TEXT, HTML) and not raw.startswith(b"%PDF-")):
+    if raw.startswith(_PDF) or (_PDF in raw[:_PDF_MAY_BEGIN] and known(source) in (PDF, None)):
         return PDF
     if raw.startswith(_COMPOUND):
         if known(source) == XLS:
