@@ -36,9 +36,9 @@ test: $(VENV)/.developing ## the whole test suite, on servers of its own
 soak: $(VENV)/.developing ## eight writers, eight readers and compaction at once for a minute
 	@SOAK_SECONDS=60 $(BIN)/pytest tests/integration/test_everything_at_once.py
 
-test-st: ## the tests of local models, with torch, in an environment of their own (.venv-st)
-	@$(MAKE) --no-print-directory VENV=.venv-st EXTRAS=dev,st .venv-st/.developing
-	@.venv-st/bin/pytest $(addprefix tests/integration/test_,cross_encoder.py sentence_transformers.py st_built_in.py torch_engine.py)
+test-st: ## the tests of local models, with torch and OCR, in an environment of their own (.venv-st)
+	@$(MAKE) --no-print-directory VENV=.venv-st EXTRAS=dev,st,ocr .venv-st/.developing
+	@.venv-st/bin/pytest $(addprefix tests/integration/test_,cross_encoder.py ocr.py sentence_transformers.py st_built_in.py torch_engine.py)
 
 lint: $(VENV)/.developing ## style, types and import rules
 	@$(BIN)/ruff format --check .

@@ -6,6 +6,7 @@ import zipfile
 from datetime import datetime
 from typing import Any
 
+import pypdfium2
 import xlsxwriter
 from docx import Document
 from PIL import Image
@@ -20,17 +21,29 @@ CJK_FONT = "STSong-Light"
 pdfmetrics.registerFont(UnicodeCIDFont(CJK_FONT))
 
 
-def pdf(*pages: list[str], title: str = "", key: str = "", pictures: bool = False) -> bytes:
+def pdf(*pages: list[str], title: str = "", key: str = "", pictures: bool = False, font: str = CJK_FONT) -> bytes:
     """Lines by page; with `pictures` a page without lines is one picture, as a scanner makes it."""
     made = io.BytesIO()
     canvas = Canvas(made, encrypt=StandardEncryption(key) if key else None)
     canvas.setTitle(title or "")
     for lines in pages:
-        canvas.setFont(CJK_FONT, 11)
+        canvas.setFont(font, 11)
         for n, line in enumerate(lines):
             canvas.drawString(60, 780 - 16 * n, line)
         if pictures and not lines:
             canvas.drawInlineImage(Image.new("RGB", (40, 40), "white"), 60, 600)
+        canvas.showPage()
+    canvas.save()
+    return made.getvalue()
+
+
+def scanned(*pages: list[str]) -> bytes:
+    """The same as pictures of the pages, as a scanner makes them."""
+    made = io.BytesIO()
+    canvas = Canvas(made)
+    for lines in pages:
+        picture = pypdfium2.PdfDocument(pdf(lines, font="Helvetica"))[0].render(scale=200 / 72).to_pil()
+        canvas.drawInlineImage(picture, 0, 0, 595, 842)
         canvas.showPage()
     canvas.save()
     return made.getvalue()

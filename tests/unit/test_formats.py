@@ -7,7 +7,8 @@ import pytest
 
 from app.errors import UnreadableDocument
 from app.ingest import formats, split
-from app.ingest.formats import packed
+from app.ingest.formats import ocr, packed
+from app.ingest.formats import pdf as pdf_format
 from app.ingest.load import from_bytes, from_text
 from app.records import Source, Splitting
 from tests.made_files import archive, docx, epub, locked_zip, notebook, pdf, pptx, xlsx
@@ -75,6 +76,11 @@ a      b
 1      2
 =====  =====
 """
+
+
+@pytest.fixture(autouse=True)
+def _without_ocr(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ocr, "is_installed", lambda: False)
 
 
 def read(name: str, raw: bytes) -> Source:
@@ -277,7 +283,7 @@ def test_chunks_know_their_page_and_line() -> None:
 def test_a_scanned_page_among_others_is_named() -> None:
     found = read("m.pdf", pdf(["Text."], [], ["More."], [], pictures=True))
     assert found.content == "Text.\n\n\n\nMore.\n\n"
-    assert found.warnings == ("no text on pages 2, 4, only pictures: recognise it first (OCR)",)
+    assert found.warnings == (f"no text on pages 2, 4, only pictures: {pdf_format._RECOGNISE}",)
     assert found.pages == (0, 7, 9, 16)
 
 

@@ -3,11 +3,14 @@
 import re
 import statistics
 import threading
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import pypdfium2 as pdfium
 from pypdfium2 import PdfiumError, raw
 
 from app.errors import UnreadableDocument
+from app.ingest.formats import ocr
 from app.ingest.formats.result import Read, of_pages
 
 _PDFIUM = threading.Lock()  # the library is not thread-safe
@@ -18,49 +21,71 @@ _BEGINS = re.compile(
     r"\s*(?:[-•*‣▪·●○]|\(?\d+[.)、]|[（(][一二三四五六七八九十\d]+[)）]|[一二三四五六七八九十]+、|第[一二三四五六七八九十百\d]+[章节條条])"
 )
 _WIDE = re.compile("[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]")
+_RECOGNISE = "recognise their text first, or pip install -e '.[ocr]'"
+_SCALE = 200 / 72  # dots to an inch of 72 points
 _FULL_LINE = 0.75  # of the usual length: a shorter line ends a paragraph
 _LIST_PAGES = 10
+
+
+class Page(NamedTuple):
+    """A page's text, whether it is but a picture, and how sure a recognised text is."""
+
+    text: str
+    is_picture: bool
+    confidence: float = 0.0
 
 
 def read(content: bytes, source: str) -> Read:
     """The text of each page in the order of reading. Raises UnreadableDocument where no page has any.
 
-    A page with pictures and no text is named in a warning: it needs to be recognised first.
+    A page with pictures and no text is recognised where the extra `ocr` is installed, and named in a warning.
     """
     with _PDFIUM:
         try:
             document = pdfium.PdfDocument(content)
         except PdfiumError as e:
             raise UnreadableDocument(f"{source}: {_reason(content)}") from e
-        try:
-            pages = [_page(document, number, source) for number in range(len(document))]
-            title = str(document.get_metadata_dict().get("Title") or "")
-        finally:
+        title = str(document.get_metadata_dict().get("Title") or "")
+    try:
+        pages = [_page(document, number, source) for number in range(len(document))]
+    finally:
+        with _PDFIUM:
             document.close()
-    scanned = [number for number, (text, pictures) in enumerate(pages, 1) if pictures and not text]
-    if not any(text for text, _ in pages):
-        what = "its pages are pictures: recognise their text first (OCR)" if scanned else "has no text"
+    scanned = [number for number, page in enumerate(pages, 1) if page.is_picture and not page.text]
+    if not any(page.text for page in pages):
+        what = f"its pages are pictures: {_RECOGNISE}" if scanned and not ocr.is_installed() else "has no text"
         raise UnreadableDocument(f"{source}: {what}")
-    warnings = (f"no text on {_listed(scanned)}, only pictures: recognise it first (OCR)",) if scanned else ()
-    return of_pages([text for text, _ in pages], title=title, warnings=warnings)
+    return of_pages([page.text for page in pages], title=title, warnings=tuple(_warnings(pages, scanned)))
+
+
+def _warnings(pages: list[Page], scanned: list[int]) -> Iterator[str]:
+    if recognised := [number for number, page in enumerate(pages, 1) if page.confidence]:
+        mean = statistics.mean(page.confidence for page in pages if page.confidence)
+        yield f"recognised the text of {_listed(recognised)} in pictures (confidence {mean:.2f})"
+    if scanned:
+        yield f"no text on {_listed(scanned)}, only pictures" + ("" if ocr.is_installed() else f": {_RECOGNISE}")
 
 
 def _reason(content: bytes) -> str:
-    if pdfium.raw.FPDF_GetLastError() == raw.FPDF_ERR_PASSWORD:
+    if raw.FPDF_GetLastError() == raw.FPDF_ERR_PASSWORD:
         return "is protected by a password"
     return "is a PDF that cannot be read" + ("" if b"%%EOF" in content[-1024:] else ": its end is missing")
 
 
-def _page(document: pdfium.PdfDocument, number: int, source: str) -> tuple[str, bool]:
+def _page(document: pdfium.PdfDocument, number: int, source: str) -> Page:
     try:
-        page = document[number]
-        text = page.get_textpage().get_text_range()
-        pictures = any(page.get_objects(filter=[raw.FPDF_PAGEOBJ_IMAGE], max_depth=3)) if not text.strip() else False
+        with _PDFIUM:
+            page = document[number]
+            text = page.get_textpage().get_text_range()
+            is_picture = not text.strip() and any(page.get_objects(filter=[raw.FPDF_PAGEOBJ_IMAGE], max_depth=3))
+            picture = page.render(scale=_SCALE).to_numpy() if is_picture and ocr.is_installed() else None
     except PdfiumError as e:
         raise UnreadableDocument(f"{source}: page {number + 1} cannot be read") from e
-    return reflowed(
-        text.replace("\0", "").replace(_HYPHENATED, "-\n").replace("\r\n", "\n").replace("\r", "\n")
-    ), pictures
+    if picture is not None:
+        found = ocr.recognise(picture)
+        return Page(reflowed(found.text), is_picture, found.confidence)
+    clean = text.replace("\0", "").replace(_HYPHENATED, "-\n").replace("\r\n", "\n").replace("\r", "\n")
+    return Page(reflowed(clean), is_picture)
 
 
 def reflowed(text: str) -> str:
