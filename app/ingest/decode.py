@@ -44,6 +44,9 @@ _COMMON = {
 _PLAUSIBLE_SHARE = 0.3
 _MARGIN = 0.1  # of the best reading over the next
 _WESTERN_SHARE, _ASCII_SHARE = 0.95, 0.7  # of what is not ASCII, and of the letters
+# where GB 2312 and Big5 have their frequent characters, by the first byte; the rest stands behind
+_FREQUENT = {"gb18030": ("gb2312", 0xB0, 0xD7), "big5": ("big5", 0xA4, 0xC6)}
+_FOREIGN_SHARE, _LETTERS_MIN, _UNSURE = 0.15, 6, 0.5
 _UTF16_SAMPLE, _UTF16_UNITS = 4_096, 8
 
 
@@ -98,7 +101,19 @@ def _guessed(raw: bytes) -> Decoded | None:
     second, best = readings[-2:]
     if best.confidence >= _PLAUSIBLE_SHARE and best.confidence - second.confidence >= _MARGIN:
         return best
-    return _western(raw)
+    return _western(raw) or (_chinese(raw) if best.confidence < _FOREIGN_SHARE or best.encoding in _FREQUENT else None)
+
+
+def _chinese(raw: bytes) -> Decoded | None:
+    """A table of names, say, that has few usual words: all its characters are among the frequent half of a set's."""
+    found = []
+    for encoding, (narrow, first, last) in _FREQUENT.items():
+        text = _read_as(raw, encoding).text
+        letters = [char for char in text if not char.isascii() and char.isalpha()]
+        frequent = sum(first <= (char.encode(narrow, "ignore") or b"\0")[0] <= last for char in letters)
+        if len(letters) >= _LETTERS_MIN and frequent >= _WESTERN_SHARE * len(letters):
+            found.append(Decoded(text, encoding, _UNSURE))
+    return found[0] if len(found) == 1 else None
 
 
 def _read_as(raw: bytes, encoding: str) -> Decoded:

@@ -162,6 +162,9 @@ def test_traditional_chinese_is_read_as_big5(tmp_path: Path) -> None:
         ("Ça a été décidé hier: une solution déjà vue, la façade est fermée.", "cp1252"),
         ("Die Straße ist länger, größer und schöner als früher.", "latin-1"),
         ("As estações são frias; não há opções.", "cp1252"),
+        ("城市,人口\n柏林,370万\n巴黎,210万\n马德里,330万\n", "gbk"),
+        ("縣市,人口\n臺北,250萬\n高雄,270萬\n", "big5"),
+        ("서울,부산,대구,인천,광주", "euc-kr"),
         ("The kettle holds twelve litres.", "utf-16-le"),
         ("The kettle holds twelve litres.", "utf-16-be"),
     ],
@@ -183,6 +186,10 @@ def test_other_encodings_are_told_by_their_usual_characters_which_is_said(
         ("Az ablak előtt ült, és a levegőt nézte, ő is.", "cp1250"),
         ("Şu anda ağaçların altında oturuyoruz, değil mi?", "cp1254"),
         ("Όλοι οι άνθρωποι γεννιούνται ελεύθεροι.", "cp1253"),
+        ("東京,大阪,名古屋,札幌,横浜", "shift_jis"),
+        ("ไทย กรุงเทพมหานคร เชียงใหม่", "cp874"),
+        ("שלום עולם, זה טקסט", "cp1255"),
+        ("مرحبا بالعالم هذا نص", "cp1256"),
     ],
 )  # fmt: skip
 def test_other_encodings_are_refused_rather_than_read_as_mojibake(text: str, encoding: str, tmp_path: Path) -> None:
