@@ -25,6 +25,9 @@ _BINARY_SHARE = 0.05
 def documents(source: str, raw: bytes, settings: Settings) -> Iterator[tuple[str, Source | UnreadableDocument]]:
     """Every document of a file, by source: its own, or an archive's members. What is wrong comes in its place."""
     files: Iterable[archives.Member] = [(source, raw)]
+    if len(raw) > (most := _most_bytes(source, settings)):
+        yield source, UnreadableDocument(f"{source}: larger than {most} bytes")
+        return
     try:
         if archives.is_archive(raw, source):
             files = archives.members(raw, source, settings.archive_max_bytes, settings.document_max_bytes)
@@ -36,13 +39,16 @@ def documents(source: str, raw: bytes, settings: Settings) -> Iterator[tuple[str
 
 def of_file(path: Path, source: str, settings: Settings) -> Iterator[tuple[str, Source | UnreadableDocument]]:
     """The same of a file on this machine."""
-    most = settings.archive_max_bytes if archives.named(path.name) else settings.document_max_bytes
     try:
-        raw = read(path, most)
+        raw = read(path, _most_bytes(path.name, settings))
     except UnreadableDocument as e:
         yield source, e
     else:
         yield from documents(source, raw, settings)
+
+
+def _most_bytes(name: str, settings: Settings) -> int:
+    return settings.archive_max_bytes if archives.named(name) else settings.document_max_bytes
 
 
 def _read(source: str, raw: bytes, settings: Settings) -> Source | UnreadableDocument:

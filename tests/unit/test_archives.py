@@ -1,17 +1,19 @@
 """Archives are folders: their members are documents, none leads out or explodes, and a bad one spoils no other."""
 
+import hashlib
 import io
 import stat
 import tarfile
 import zipfile
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from app.errors import UnreadableDocument
 from app.ingest import archives
-from app.ingest.load import documents
+from app.ingest.load import documents, of_file
 from app.settings import Settings
 from tests.made_files import archive, docx, locked_zip
 
@@ -125,6 +127,14 @@ def test_names_that_a_chinese_machine_packed_are_read() -> None:
     name = "说明书和我们的文件.md"
     raw = archive({"x" * len(name.encode("gbk")): "# A"}).replace(b"x" * len(name.encode("gbk")), name.encode("gbk"))
     assert list(read("a.zip", raw)) == [f"a.zip/{name}"]
+
+
+def test_an_archive_that_is_too_large_is_said_to_be(tmp_path: Path) -> None:
+    file = tmp_path / "a.zip"
+    file.write_bytes(archive({"a.txt": b"".join(hashlib.sha256(bytes([n])).digest() for n in range(100))}))
+    settings = Settings.model_validate({"archive_max_bytes": 1_000})
+    for found in (of_file(file, "a.zip", settings), documents("a.zip", file.read_bytes(), settings)):
+        assert [(source, str(each)) for source, each in found] == [("a.zip", "a.zip: larger than 1000 bytes")]
 
 
 def test_one_compressed_file_is_no_archive() -> None:
