@@ -3,7 +3,7 @@
 Scores: higher is better. Offsets: 0-based characters (code points), half-open, as Python slices.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
@@ -21,6 +21,7 @@ Vector = NDArray[np.float32]  # (dim,), unit length
 SplitterName = Literal["fixed", "sentence", "semantic"]
 DocumentState = Literal["active", "disabled"]
 Outcome = Literal["added", "updated", "unchanged", "removed", "pending", "failed"]
+ChangeKind = Literal["added", "removed"]
 CollapseReason = Literal["equal text", "near duplicate", "part of its passage"]
 AnswerSource = Literal["qa", "corpus", "refusal"]
 SpaceState = Literal["building", "active", "retired"]
@@ -203,6 +204,37 @@ class Document:
     characters: int
     created_at: datetime
     updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentVersion:
+    """A version of a document: how many chunks it had, and how many of them it added and removed.
+
+    `changed` are the parts that differ from the version before: content, title, media_type, metadata, splitting.
+    """
+
+    version: int
+    at: datetime
+    title: str
+    content_sha256: str
+    chunks: int
+    added: int
+    removed: int
+    changed: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkChange:
+    """A chunk that a version added, at its place in it, or removed, at its place in the version before."""
+
+    kind: ChangeKind
+    version: int
+    ordinal: int
+    section: str
+    text: str
+    text_sha256: str
+    page: int | None
+    line: int | None
 
 
 # --- questions, candidates, hits ----------------------------------------------------------------------------------

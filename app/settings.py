@@ -54,6 +54,9 @@ class Settings(BaseSettings):
     chunk_chars: int = Field(1_200, ge=50, le=20_000, description="Largest chunk, characters")
     chunk_overlap_chars: int = Field(120, ge=0, le=10_000, description="Overlap of neighbouring chunks, characters")
     document_max_bytes: int = Field(20_000_000, ge=1_000, description="Largest document accepted, bytes")
+    document_versions: int = Field(
+        20, ge=0, le=10_000, description="Versions of a document whose changes are kept, texts and all; 0: none"
+    )
     archive_max_bytes: int = Field(200_000_000, ge=1_000, description="Largest archive accepted, packed and unpacked")
 
     top_k: int = Field(8, ge=1, le=100, description="Hits returned")

@@ -180,6 +180,54 @@ class Document(SQLModel, table=True):
     updated_at: datetime = _now()
 
 
+class DocumentVersion(SQLModel, table=True):
+    """One of the last versions of a document: its chunks then, and how many of them it added to or took from the last.
+
+    `changed` are the parts of the document that differ from the version before; none in the first that is known.
+    """
+
+    __tablename__ = "document_version"
+    __table_args__ = (
+        ForeignKeyConstraint(
+            ["collection_id", "document_id"], ["document.collection_id", "document.id"], ondelete="CASCADE"
+        ),
+    )
+    collection_id: int = Field(sa_column=Column(BigInteger, primary_key=True))
+    document_id: int = Field(sa_column=Column(BigInteger, primary_key=True))
+    version: int = Field(sa_column=Column(Integer, primary_key=True, autoincrement=False))
+    at: datetime = _now()
+    title: str = _text()
+    content_sha256: str = _text()
+    chunks: int = _int()
+    added: int = _int()
+    removed: int = _int()
+    changed: list[str] = Field(sa_column=Column(ARRAY(Text), nullable=False))
+
+
+class DocumentChange(SQLModel, table=True):
+    """A chunk that a version added or removed, at its place in the version that has it. The first version has none."""
+
+    __tablename__ = "document_change"
+    __table_args__ = (
+        ForeignKeyConstraint(
+            ["collection_id", "document_id", "version"],
+            ["document_version.collection_id", "document_version.document_id", "document_version.version"],
+            ondelete="CASCADE",
+        ),
+        _one_of("kind", "kind", "added", "removed"),
+    )
+    collection_id: int = Field(sa_column=Column(BigInteger, primary_key=True))
+    document_id: int = Field(sa_column=Column(BigInteger, primary_key=True))
+    version: int = Field(sa_column=Column(Integer, primary_key=True, autoincrement=False))
+    kind: str = Field(sa_column=Column(Text, primary_key=True))
+    ordinal: int = Field(sa_column=Column(Integer, primary_key=True, autoincrement=False))
+    section: str = _text()
+    text: str = _text()
+    text_sha256: str = _text()
+    page: int | None = _int(nullable=True)
+    line: int | None = _int(nullable=True)
+
+
 class PendingDocument(SQLModel, table=True):
     """A document that is kept until an embedder answers; it takes the place of what the collection has by its source.
 

@@ -10,21 +10,24 @@ from flask_openapi3.types import ResponseDict
 from app.api import openapi
 from app.api.bodies import form, parsed
 from app.api.context import resources
-from app.api.models import ChunkPage, DocumentBody, DocumentPatch, DocumentPath, Page, Upload
+from app.api.models import ChunkPage, DocumentBody, DocumentPatch, DocumentPath, Page, Upload, VersionRange
 from app.api.problems import documented, failed_files
 from app.api.replies import (
+    ChangesReply,
     ChunkReply,
     ChunksReply,
     DocumentOutcome,
     DocumentReply,
     DocumentsReply,
     UploadReply,
+    VersionReply,
+    VersionsReply,
     no_content,
     reply,
 )
 from app.db import collections, documents
 from app.db.pool import Db
-from app.ingest import store, uploads
+from app.ingest import history, store, uploads
 from app.records import Chunk, Document
 
 blueprint = openapi.blueprint("documents", __name__)
@@ -106,6 +109,20 @@ def chunks(path: DocumentPath, query: ChunkPage) -> Response:
     found = resources().database.read_anywhere(read)
     page = [ChunkReply.of(chunk_id, chunk) for chunk_id, chunk in found[: query.limit]]
     return reply(ChunksReply(chunks=page, next_after=page[-1].ordinal if len(found) > query.limit else None))
+
+
+@blueprint.get("/documents/<document_id>/versions", responses={HTTPStatus.OK: VersionsReply, **_MISSING})
+def versions(path: DocumentPath) -> Response:
+    """The versions of a document that are kept, newest first."""
+    _, found = resources().database.read_anywhere(partial(history.of_document, document_id=path.document_id))
+    return reply(VersionsReply(versions=[VersionReply.model_validate(version) for version in found]))
+
+
+@blueprint.get("/documents/<document_id>/changes", responses={HTTPStatus.OK: ChangesReply, **_MISSING})
+def changes(path: DocumentPath, query: VersionRange) -> Response:
+    """The chunks that a version has and an earlier one has not, and the other way round."""
+    asked = partial(history.changes, document_id=path.document_id, since=query.since, until=query.until)
+    return reply(ChangesReply.model_validate(resources().database.read_anywhere(asked)))
 
 
 @blueprint.patch("/documents/<document_id>", responses={HTTPStatus.OK: DocumentReply, **_MISSING})

@@ -130,6 +130,11 @@ class ChunkPage(Parameters):
     limit: int = Field(100, ge=1, le=500)
 
 
+class VersionRange(Parameters):
+    since: int | None = Field(None, ge=1, le=2**31 - 1, description="The earlier version; none: the one before `until`")
+    until: int | None = Field(None, ge=1, le=2**31 - 1, description="The later version; none: the newest")
+
+
 class CollectionPath(Parameters):
     name: CollectionName
 

@@ -8,7 +8,7 @@ from uuid import UUID
 from flask import Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.records import Chunk, Collection, DocumentState, Ingested, ModelChange, Outcome
+from app.records import ChangeKind, Chunk, Collection, DocumentState, Ingested, ModelChange, Outcome
 
 _WAITS = "no embedder answers; it is kept, and found as soon as one does"
 
@@ -107,6 +107,46 @@ class ChunksReply(Reply):
 
     chunks: list[ChunkReply]
     next_after: int | None
+
+
+class VersionReply(Reply):
+    """A version of a document, told by how many chunks it had, added and removed."""
+
+    version: int
+    at: datetime
+    title: str
+    content_sha256: str
+    chunks: int
+    added: int
+    removed: int
+    changed: list[str] = Field(description="The parts that differ from the version before; none in the first known")
+
+
+class VersionsReply(Reply):
+    """The versions of a document that are kept, newest first."""
+
+    versions: list[VersionReply]
+
+
+class ChangeReply(Reply):
+    """A chunk that was added, at its place in that version, or removed, at its place in the version before."""
+
+    kind: ChangeKind
+    version: int
+    ordinal: int
+    section: str
+    page: int | None
+    line: int | None
+    text: str
+
+
+class ChangesReply(Reply):
+    """What changed between two versions of a document, in the order of the places. A text that only moved is none."""
+
+    since: int
+    until: int
+    changed: list[str] = Field(description="Parts of the document that a version between them changed")
+    chunks: list[ChangeReply]
 
 
 class SplittingReply(Reply):

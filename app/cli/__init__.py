@@ -11,6 +11,7 @@ from app.errors import RagledgerError
 
 COMMANDS = (
     "ask",
+    "changes",
     "compact",
     "demo",
     "eval",

@@ -9,7 +9,7 @@ from app.db.sql import statement
 from app.db.translate import translated
 from app.errors import DatabaseUnavailable, UnsupportedServer
 
-REVISION = "0005"  # the newest migration; a test holds it against migrations/versions
+REVISION = "0006"  # the newest migration; a test holds it against migrations/versions
 OLDEST_SERVER = 15
 OLDEST_PGVECTOR = (0, 8)
 

@@ -3,13 +3,14 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from app.db import collections, documents, lexicon, pending, postings, vectors
+from app.db import collections, documents, lexicon, pending, postings, vectors, versions
 from app.db.documents import Stored
 from app.db.pool import Db
 from app.errors import Conflict
 from app.ingest import compact
 from app.ingest.embed import Embedded, text_hash
 from app.ingest.tokenized import Tokenized
+from app.ingest.unchanged import differing
 from app.lexical.tokens import tokenizer
 from app.records import Chunk, Collection, Document, DocumentState, PendingDocument, Source, Span
 from app.resources import Resources
@@ -46,9 +47,20 @@ def write(
         collections.require_space(connection, collection)  # its partition may be gone; below is what can be relied on
         document_id, state = _write_document(connection, source, known, collection)
         _end_waiting(connection, source, waited, collection)
+        ids = _write_chunks(connection, embedded, plan, document_id, collection)
+        if keep := res.settings.document_versions:
+            versions.record(
+                connection,
+                collection.id,
+                document_id,
+                chunks=len(embedded.chunks),
+                added=ids,
+                removed=plan.gone,
+                changed=differing(source, known, collection) if known else (),
+            )
+            versions.trim(connection, collection.id, document_id, keep)
         documents.delete_chunks(connection, collection.id, plan.gone)
         documents.move_chunks(connection, collection.id, plan.kept)
-        ids = _write_chunks(connection, embedded, plan, document_id, collection)
         if ids and state == "active":
             fresh = {i: embedded.chunks[n].text for i, n in zip(ids, plan.new, strict=True)}
             _index(connection, collection.id, tokenized, fresh)

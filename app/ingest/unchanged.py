@@ -36,12 +36,19 @@ def outcome(
 
 def is_same(source: Source, known: Stored, collection: Collection) -> bool:
     """Whether ingesting the source would change nothing of what is stored."""
-    return (
-        known.content_sha256 == text_hash(source.content)
-        and known.splitting == asdict(collection.splitting)
-        and (known.title, known.media_type) == (source.title, source.media_type)
-        and _as_json(known.metadata) == _as_json(source.metadata)
-    )
+    return not differing(source, known, collection)
+
+
+def differing(source: Source, known: Stored, collection: Collection) -> tuple[str, ...]:
+    """The parts of the stored document that ingesting the source would change."""
+    pairs = {
+        "content": (known.content_sha256, text_hash(source.content)),
+        "splitting": (known.splitting, asdict(collection.splitting)),
+        "title": (known.title, source.title),
+        "media_type": (known.media_type, source.media_type),
+        "metadata": (_as_json(known.metadata), _as_json(source.metadata)),
+    }
+    return tuple(part for part, (before, now) in pairs.items() if before != now)
 
 
 def _as_json(metadata: Mapping[str, Any]) -> Any:

@@ -148,3 +148,24 @@ def test_collections_are_listed_shown_and_deleted_whatever_their_names(api: Api)
     assert api("DELETE", "/collections/手册/2024").status_code == 204
     assert api("GET", "/collections/手册/2024").status_code == 404
     assert api("POST", "/ask", json={"question": "trains", "collection": "手册/2024"}).status_code == 404
+
+
+def test_what_the_versions_of_a_document_changed_is_listed(api: Api) -> None:
+    part = "# Part {0}\n\n{1}\n\n"
+    parts = [part.format(n, f"What part {n} says of the kettle. " * 30) for n in range(4)]
+    place = f"/documents/{api.add('kettle.md', ''.join(parts[:3]), media_type=MARKDOWN)['document_id']}"
+    only = api("GET", f"{place}/changes")
+    assert (only.status_code, only.json()["detail"]) == (404, "kettle.md has one version only")
+    api.add("kettle.md", parts[0] + parts[3] + parts[2], media_type=MARKDOWN)
+    newest, first = api("GET", f"{place}/versions").json()["versions"]
+    assert (newest["version"], newest["chunks"], newest["added"], newest["removed"]) == (2, 3, 1, 1)
+    assert (newest["changed"], first["changed"]) == (["content"], [])
+    found = api("GET", f"{place}/changes").json()
+    assert (found["since"], found["until"], found["changed"]) == (1, 2, ["content"])
+    removed, added = found["chunks"]
+    assert (removed["kind"], removed["section"], removed["line"]) == ("removed", "Part 1", 5)
+    assert (added["kind"], added["section"], added["text"].strip()) == ("added", "Part 3", parts[3].strip())
+    wrong = api("GET", f"{place}/changes", params={"since": 2})
+    assert (wrong.status_code, wrong.json()["errors"][0]["field"]) == (422, "since")
+    assert api("GET", "/documents/999999/versions").status_code == 404
+    assert api("GET", "/documents/999999/changes").status_code == 404

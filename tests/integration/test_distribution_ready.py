@@ -12,7 +12,16 @@ import pytest
 from app.settings import ROOT
 
 DISTRIBUTED = {
-    *("document", "pending_document", "chunk", "embedding", "span", "span_embedding"),
+    *(
+        "document",
+        "document_version",
+        "document_change",
+        "pending_document",
+        "chunk",
+        "embedding",
+        "span",
+        "span_embedding",
+    ),
     *("lexical_segment", "lexical_posting", "lexical_tombstone"),
     *("qa_pair", "qa_embedding", "golden_question", "query_log", "query_hit"),
 }

@@ -119,3 +119,15 @@ def test_functions_can_be_installed_again_and_nothing_else_goes(resources: Resou
 def test_the_code_knows_the_newest_migration() -> None:
     script = ScriptDirectory.from_config(Config(str(ROOT / "alembic.ini")))
     assert script.get_current_head() == REVISION
+
+
+def test_a_document_that_was_there_before_has_its_present_version(resources: Resources, database_url: str) -> None:
+    made = ingest.ingest(Source("a.md", "A", "text/plain", "The copper kettle holds 12 litres."), "k", resources)
+    ingest.ingest(Source("a.md", "B", "text/plain", "The copper kettle holds 12 litres."), "k", resources)
+    migrate.downgrade(database_url, "0005")
+    migrate.upgrade(database_url)
+    with psycopg.connect(database_url) as connection:
+        rows = connection.execute(
+            "SELECT document_id, version, title, chunks, changed FROM document_version"
+        ).fetchall()
+    assert rows == [(made.document_id, 2, "B", 1, [])]
